@@ -1,0 +1,3 @@
+"""replay-parity: did a change move the simulated results of AI Simulate?"""
+
+__version__ = "0.1.0"

@@ -1,0 +1,99 @@
+"""Environment to one frozen object (STYLE.md, absorb 1): read here and nowhere else; blank means unset."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+from replay_parity.errors import BadInputError
+
+# What `cargo fetch`, `rustup` and `git` may need to reach the user's registries, proxies and credentials.
+_USER_TOOL_PREFIXES = ("CARGO_", "RUSTUP_", "GIT_SSL_", "SSL_CERT_", "CURL_CA_")
+_USER_TOOL_NAMES = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "LANG",
+        "LC_ALL",
+        "TMPDIR",
+        "SSH_AUTH_SOCK",
+        "NIX_SSL_CERT_FILE",
+        "http_proxy",
+        "https_proxy",
+        "no_proxy",
+        "all_proxy",
+        "HTTP_PROXY",
+        "HTTPS_PROXY",
+        "NO_PROXY",
+        "ALL_PROXY",
+    }
+)
+# They would change what is compiled or how, so not even the fetching step sees them (rule 8).
+_NEVER = frozenset(
+    {
+        "CARGO_BUILD_RUSTC",
+        "CARGO_BUILD_RUSTC_WRAPPER",
+        "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
+        "CARGO_ENCODED_RUSTFLAGS",
+        "CARGO_TARGET_DIR",
+        "CARGO_BUILD_TARGET_DIR",
+        "CARGO_MANIFEST_DIR",
+        "RUSTUP_TOOLCHAIN",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Folders and the environment of the user's own tools.
+
+    `cache` holds artifacts, layers and corpora; `build_root` is where slots live (empty: a clean temporary folder);
+    `locks` is shared by all users of the host.
+    """
+
+    cache: Path
+    locks: Path
+    build_root: Path | None
+    tool_environment: Mapping[str, str]
+    path: str
+    plain: bool
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> Settings:
+        """Read a mapping such as `os.environ`; BadInputError names the variable that is wrong."""
+
+        def get(name: str) -> str | None:
+            return environment.get(name, "").strip() or None
+
+        def folder(name: str, default: Path) -> Path:
+            value = get(name)
+            path = Path(value) if value else default
+            if not path.is_absolute():
+                raise BadInputError(f"{name} must be an absolute path, it is '{value}'")
+            return path
+
+        shared = Path(tempfile.gettempdir()) if os.name != "posix" else Path("/tmp")  # noqa: S108 (one place per host)
+        build_root = folder("REPLAY_PARITY_BUILD_ROOT", Path("/")) if get("REPLAY_PARITY_BUILD_ROOT") else None
+        return cls(
+            cache=folder("REPLAY_PARITY_CACHE", Path(platformdirs.user_cache_dir("replay-parity"))),
+            locks=folder("REPLAY_PARITY_LOCK_DIR", shared / "replay-parity-locks"),
+            build_root=build_root,
+            tool_environment=_tool_environment(environment),
+            path=environment.get("PATH", os.defpath),
+            plain=get("CI") is not None or get("NO_COLOR") is not None,
+        )
+
+
+def _tool_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if (name in _USER_TOOL_NAMES or name.startswith(_USER_TOOL_PREFIXES)) and name not in _NEVER
+    }
