@@ -1,0 +1,1 @@
+"""What is compared: models, loading, JSON Schemas."""
