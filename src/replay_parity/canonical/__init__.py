@@ -1,0 +1,1 @@
+"""Bytes to canonical record: proof of form, digests, metadata."""
