@@ -1,0 +1,1 @@
+"""Revision to artifact: git, crate release, lock, cargo, artifact store."""
