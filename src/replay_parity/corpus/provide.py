@@ -1,0 +1,136 @@
+"""From a corpus file to a verified slice on disk.
+
+Where a trace comes from:
+
+- generator and inline: written by us into the cache;
+- upstream: looked for in the folders that the user gives, under the name of the upstream file or `CORPUS.jsonl`, whole
+  or as exactly the slice; else the slice in the cache. Files of the user are copied from, never changed or removed.
+  When a folder holds such a file and none of them has the right checksum, we stop, even if the cache could help:
+  somebody believes that this file is the trace.
+
+The slice in the cache is hashed and its rows are checked again at every call; a damaged one is removed and made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from replay_parity.campaign.corpus_file import Corpus, Generator, Inline, Upstream
+from replay_parity.corpus.generator import sessions_v1
+from replay_parity.corpus.lines import trace_lines
+from replay_parity.corpus.slice import FILE_CAP, SliceStore, VerifiedSlice
+from replay_parity.corpus.verify import Scan, form_of, ignore, is_slice, judge, origin, scan
+from replay_parity.errors import BadInputError, CorpusError
+from replay_parity.system.files import open_regular
+
+# A trace that can be read again from its beginning.
+_Lines = Callable[[], Iterable[bytes]]
+
+
+def provide(corpus: Corpus, *, folders: Sequence[Path], cache: Path) -> VerifiedSlice:
+    """The slice of `corpus`, proven byte for byte and row for row.
+
+    Raises CorpusError when a trace is missing, is another one or has a broken row; ConfigurationError when the corpus
+    file contradicts itself; InfrastructureError when the cache cannot be written.
+    """
+    form_of(corpus)
+    store = SliceStore(cache, corpus.slice.sha256)
+    cached = _is_cached(corpus, store)
+    if isinstance(corpus.source, Upstream):
+        _from_folders(corpus, corpus.source, folders, store, cached=cached)
+    elif not cached:
+        lines, where = _own_lines(corpus, corpus.source)
+        _prove(corpus, lines, store, where=where, cached=False)
+    return VerifiedSlice(
+        path=store.path,
+        sha256=corpus.slice.sha256,
+        rows=corpus.slice.rows,
+        block_size=corpus.block_size,
+        format=corpus.format,
+        corpus=corpus,
+    )
+
+
+def _is_cached(corpus: Corpus, store: SliceStore) -> bool:
+    """Whether the cache holds the slice; a right checksum with a broken row is the corpus file's fault and raised."""
+    if not store.exists():
+        return False
+    found = _scan_whole(corpus, _file_lines(store.path))
+    if not is_slice(found, corpus):
+        store.discard()
+        return False
+    judge(found, corpus, where=f"corpus {corpus.name}")
+    return True
+
+
+def _own_lines(corpus: Corpus, source: Generator | Inline) -> tuple[_Lines, str]:
+    if isinstance(source, Generator):
+        return (
+            lambda: sessions_v1(rows=source.full_rows, seed=source.seed),
+            f"corpus {corpus.name}, generator {source.name}",
+        )
+    return lambda: (f"{line}\n".encode() for line in source.lines), f"corpus {corpus.name}, inline lines"
+
+
+def _from_folders(
+    corpus: Corpus, source: Upstream, folders: Sequence[Path], store: SliceStore, *, cached: bool
+) -> None:
+    """Prove one of the user's files, or be content with the cache when there is none."""
+    names = dict.fromkeys((PurePosixPath(source.path).name, f"{corpus.name}.jsonl"))
+    for folder in folders:
+        if not folder.is_dir():
+            raise CorpusError("is not a folder with traces", where=str(folder), hint="correct --corpus-dir")
+    errors: list[BadInputError] = []
+    for path in (folder / name for folder in folders for name in names):
+        if not path.exists() and not path.is_symlink():
+            continue
+        try:
+            # A link that the user put into their own folder is followed: only bytes with the right checksum count.
+            _prove(corpus, _file_lines(Path(os.path.realpath(path))), store, where=str(path), cached=cached)
+        except BadInputError as error:
+            errors.append(error)
+        else:
+            return
+    if errors:
+        raise errors[0]
+    if not cached:
+        places = ", ".join(map(str, folders)) or "no folder was given"
+        raise CorpusError(
+            f"there is no {' or '.join(names)} ({places}), and the cache does not hold the slice",
+            where=f"corpus {corpus.name}",
+            hint=f"get {origin(source)} and give its folder with --corpus-dir",
+        )
+
+
+def _prove(corpus: Corpus, lines: _Lines, store: SliceStore, *, where: str, cached: bool) -> None:
+    """Judge one trace and bring its slice into the store unless it is there already."""
+    if not _bring(corpus, lines, store, where=where, start=corpus.slice.start, cached=cached):
+        _bring(corpus, lines, store, where=where, start=0, cached=cached)
+
+
+def _bring(corpus: Corpus, lines: _Lines, store: SliceStore, *, where: str, start: int, cached: bool) -> bool:
+    """One pass with the slice at row `start`; False when the file is the slice alone, whose rows begin at row 0."""
+    with contextlib.nullcontext() if cached else store.staged() as staged:
+        sink = ignore if staged is None else staged.write
+        found = scan(lines(), form_of(corpus), start=start, rows=corpus.slice.rows, sink=sink)
+        if start and is_slice(found, corpus):
+            return False
+        judge(found, corpus, where=where)
+        if staged is not None:
+            staged.keep()
+    return True
+
+
+def _scan_whole(corpus: Corpus, lines: _Lines) -> Scan:
+    return scan(lines(), form_of(corpus), start=0, rows=corpus.slice.rows)
+
+
+def _file_lines(path: Path) -> _Lines:
+    def read() -> Iterator[bytes]:
+        with open_regular(path, cap=FILE_CAP) as file:
+            yield from trace_lines(file, where=str(path))
+
+    return read
