@@ -1,0 +1,1 @@
+"""Row and artifacts to repetitions: node, placement, processes, evidence."""
