@@ -1,0 +1,1 @@
+"""What the product costs, side by side with what a user would pick instead."""

@@ -1,0 +1,1 @@
+"""Records to differences, exceptions, outcome and verdict; no I/O at all."""

@@ -1,0 +1,126 @@
+"""The result of one row: what each side printed, and what became of the comparison."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from replay_parity.campaign.base import Identifier, Model, Sha256
+from replay_parity.replay.node import NodeRecord
+
+Outcome = Literal[
+    "match",
+    "mismatch",
+    "excepted",
+    "baseline_unsupported",
+    "unsupported",
+    "unstable_baseline",
+    "unstable_candidate",
+    "unqualified",
+    "build_failed",
+    "replay_failed",
+    "timed_out",
+    "missing",
+    "invalid",
+]
+# A newer attempt replaces only these; everything else is decided for good (rule 26).
+RETRIED: frozenset[Outcome] = frozenset({"build_failed", "replay_failed", "timed_out", "missing", "invalid"})
+
+Fault = Literal["baseline", "candidate", "both"]
+
+
+class Refusal(Model):
+    """A typed error of the runner: the engine refuses the row, the configuration is bad, the trace is another."""
+
+    kind: str
+    phase: str | None
+    variant: str | None
+    message: str
+
+
+class RepetitionResult(Model):
+    """One process replaying the row once; times in seconds (no performance result, rule 28), memory in bytes."""
+
+    index: Annotated[int, Field(ge=1)]
+    status: str
+    canonical_sha256: Sha256 | None = None
+    results_sha256: Sha256 | None = None
+    report_bytes: int | None = None
+    refusal: Refusal | None = None
+    reason: str | None = None
+    seconds: float | None = None
+    peak_threads: int | None = None
+    peak_rss_bytes: int | None = None
+    cpus: tuple[int, ...] = ()
+
+
+class SideResult(Model):
+    """What one revision gave: one canonical digest for each repetition, the counters of the first."""
+
+    artifact_sha256: Sha256 | None = None
+    digests: tuple[Sha256, ...] = ()
+    results_digests: tuple[Sha256, ...] = ()
+    qualification: dict[str, Any] | None = None
+    evidence_problems: tuple[str, ...] = ()
+    evidence_notes: tuple[str, ...] = ()
+    repetitions: tuple[RepetitionResult, ...] = ()
+
+
+class DifferenceSummary(Model):
+    """What the focused difference says in a few numbers; the whole of it is in the file."""
+
+    file: str
+    total: int
+    results: int
+    configuration: int
+    requests: int
+    top: tuple[str, ...] = Field(default=(), description="The most frequent patterns in words, results first.")
+
+
+class RowResult(Model):
+    """What became of a row, bound to the plan and the bytes that it was made from."""
+
+    schema_version: Literal[1] = 1
+    plan_sha256: Sha256
+    input_sha256: Sha256 = Field(description="Digest of everything that decides about the result; a resume needs it.")
+    row: Identifier
+    title: str
+    attempt: Annotated[int, Field(ge=1)]
+    outcome: Outcome
+    reason: str
+    fault: Fault | None = None
+    baseline: SideResult = SideResult()
+    candidate: SideResult = SideResult()
+    differences: DifferenceSummary | None = None
+    reports: tuple[str, ...] = ()
+    node: NodeRecord | None = None
+    placement: str | None = None
+    seconds: float = 0.0
+
+
+def settle(attempts: list[RowResult]) -> RowResult:
+    """One result out of all attempts of a row (rule 26).
+
+    A newer attempt replaces only an undecided one; an unstable row stays unstable; two decided attempts with
+    different digests for one revision make the row unstable.
+    """
+    ordered = sorted(attempts, key=lambda result: result.attempt)
+    unstable = [result for result in ordered if result.outcome.startswith("unstable_")]
+    if unstable:
+        return unstable[0]
+    decided = [result for result in ordered if result.outcome not in RETRIED]
+    if not decided:
+        return ordered[-1]
+    for side in ("baseline", "candidate"):
+        digests = {digest for result in decided for digest in getattr(result, side).digests}
+        if len(digests) > 1:
+            outcome: Outcome = "unstable_baseline" if side == "baseline" else "unstable_candidate"
+            return decided[-1].model_copy(
+                update={
+                    "outcome": outcome,
+                    "reason": f"attempts of one run gave {len(digests)} digests for the {side}: "
+                    + ", ".join(sorted(digest[:16] for digest in digests)),
+                }
+            )
+    return decided[-1]

@@ -1,0 +1,82 @@
+"""Fail closed: what becomes of a campaign (rule 26, outcomes and exit codes)."""
+
+from __future__ import annotations
+
+import itertools
+from typing import get_args
+
+import pytest
+
+from replay_parity.parity.result import Fault, Outcome, RowResult
+from replay_parity.parity.verdict import complete, count, decide, is_failing, is_green
+
+PLAN = "a" * 64
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+
+
+def row(outcome: Outcome, *, fault: Fault | None = None, name: str = "r", plan: str = PLAN) -> RowResult:
+    return RowResult(
+        plan_sha256=plan,
+        input_sha256="b" * 64,
+        row=name,
+        title=name,
+        attempt=1,
+        outcome=outcome,
+        reason="because",
+        fault=fault,
+    )
+
+
+def test_no_rows_are_never_green() -> None:
+    assert decide([], equal_trees=False) == ("ERROR", 3)
+
+
+def test_equal_trees_are_green_at_once() -> None:
+    assert decide([], equal_trees=True) == ("PASS", 0)
+
+
+def test_only_match_and_excepted_are_green() -> None:
+    green = {outcome for outcome in OUTCOMES if decide([row(outcome)], equal_trees=False)[1] == 0}
+    assert green == {"match", "excepted"}
+    assert decide([row("match"), row("excepted")], equal_trees=False) == ("PASS_WITH_SEMANTIC_EXCEPTIONS", 0)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    ["mismatch", "baseline_unsupported", "unsupported", "unstable_baseline", "unstable_candidate", "unqualified"],
+)
+def test_these_fail(outcome: Outcome) -> None:
+    assert decide([row(outcome)], equal_trees=False) == ("FAIL", 1)
+
+
+@pytest.mark.parametrize("outcome", ["build_failed", "replay_failed", "timed_out", "invalid"])
+def test_a_candidate_that_alone_breaks_fails_and_a_baseline_does_not(outcome: Outcome) -> None:
+    assert decide([row(outcome, fault="candidate")], equal_trees=False) == ("FAIL", 1)
+    undecided: tuple[Fault, ...] = ("baseline", "both")
+    for fault in undecided:
+        assert decide([row(outcome, fault=fault)], equal_trees=False) == ("ERROR", 3)
+    assert decide([row(outcome)], equal_trees=False) == ("ERROR", 3)
+
+
+def test_fail_beats_error_and_error_beats_pass() -> None:
+    assert decide([row("match"), row("missing"), row("mismatch")], equal_trees=False) == ("FAIL", 1)
+    assert decide([row("match"), row("missing")], equal_trees=False) == ("ERROR", 3)
+
+
+def test_no_order_of_rows_changes_the_verdict() -> None:
+    rows = [row("match"), row("missing"), row("mismatch"), row("excepted")]
+    assert {decide(order, equal_trees=False) for order in itertools.permutations(rows)} == {("FAIL", 1)}
+
+
+def test_every_outcome_is_green_failing_or_undecided_but_never_two() -> None:
+    faults: tuple[Fault | None, ...] = (None, "baseline", "candidate", "both")
+    for outcome, fault in itertools.product(OUTCOMES, faults):
+        assert not (is_green(row(outcome, fault=fault)) and is_failing(row(outcome, fault=fault)))
+
+
+def test_exactly_the_planned_rows() -> None:
+    results = {"a": row("match", name="a"), "x": row("match", name="x"), "c": row("match", name="c", plan="f" * 64)}
+    rows = complete(["a", "b", "c"], results, plan_sha256=PLAN)
+    assert [(item.row, item.outcome) for item in rows] == [("a", "match"), ("b", "missing"), ("c", "invalid")]
+    assert decide(rows, equal_trees=False) == ("ERROR", 3)
+    assert count(rows) == {"match": 1, "missing": 1, "invalid": 1}
