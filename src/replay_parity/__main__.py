@@ -1,0 +1,6 @@
+"""`python -m replay_parity`."""
+
+from replay_parity.cli import main
+
+if __name__ == "__main__":
+    main()

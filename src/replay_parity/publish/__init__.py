@@ -1,0 +1,1 @@
+"""Verdict to what a person sees."""

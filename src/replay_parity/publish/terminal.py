@@ -1,0 +1,148 @@
+"""The verdict as a person sees it in a terminal: verdict, rows, what differs, what to read next."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from replay_parity.parity.result import RowResult, SideResult
+from replay_parity.parity.verdict import SideSummary, Verdict, is_failing, is_green
+from replay_parity.publish.plain import visible
+
+_STYLES = {
+    "PASS": "bold green",
+    "PASS_WITH_SEMANTIC_EXCEPTIONS": "bold yellow",
+    "FAIL": "bold red",
+    "ERROR": "bold red",
+}
+_LOCK_LINES = 5
+_SHORT = 12
+
+
+def print_verdict(verdict: Verdict, console: Console) -> None:
+    """Write the verdict to a console; every text of a file or an engine is shown literally, never as markup."""
+    console.print(render_verdict(verdict))
+
+
+def render_verdict(verdict: Verdict) -> RenderableType:
+    """The verdict as one renderable."""
+    parts: list[RenderableType] = [_head(verdict)]
+    if verdict.rows:
+        parts.append(_table(verdict))
+    parts += [_row_details(row) for row in verdict.rows if not is_green(row) or row.candidate.evidence_notes]
+    parts += _lock_lines(verdict)
+    parts += [Text(f"note: {visible(note)}", style="yellow") for note in verdict.notes]
+    parts.append(_foot(verdict))
+    return Group(*parts)
+
+
+def _head(verdict: Verdict) -> Text:
+    text = Text()
+    text.append(f"{visible(verdict.campaign.title)}\n", style="bold")
+    for name, side in (("baseline ", verdict.baseline), ("candidate", verdict.candidate)):
+        text.append(f"  {name}  {_side(side)}\n")
+    text.append(f"  {visible(verdict.campaign.relationship)}; {verdict.toolchain.rustc}")
+    return text
+
+
+def _side(side: SideSummary) -> str:
+    revision = side.revision
+    commit = revision.commit or "no recorded commit"
+    name = visible(revision.short)
+    origin = (
+        f"{name}  commit {commit[:_SHORT]}" if revision.kind == "crate" else f"{name}  {visible(revision.repository)}"
+    )
+    artifact = f"  artifact {side.artifact.sha256[:_SHORT]}" if side.artifact else "  no artifact"
+    return origin + artifact
+
+
+def _table(verdict: Verdict) -> Table:
+    table = Table(show_edge=False, pad_edge=False, header_style="bold", expand=False)
+    table.add_column("row", overflow="fold")
+    table.add_column("outcome", overflow="fold")
+    table.add_column("baseline", no_wrap=True)
+    table.add_column("candidate", no_wrap=True)
+    table.add_column("virtual ms", justify="right", no_wrap=True)
+    table.add_column("pressure", justify="right")
+    table.add_column("s", justify="right", no_wrap=True)
+    for row in verdict.rows:
+        style = "green" if is_green(row) else "red" if is_failing(row) else "yellow"
+        table.add_row(
+            visible(row.row),
+            Text(row.outcome, style=style),
+            _digests(row.baseline),
+            _digests(row.candidate),
+            _virtual(row),
+            _pressure(row),
+            f"{row.seconds:.0f}",
+        )
+    return table
+
+
+def _digests(side: SideResult) -> str:
+    unique = list(dict.fromkeys(side.digests))
+    if not unique:
+        return "-"
+    return " ≠ ".join(digest[:8] for digest in unique[:2]) if len(unique) > 1 else unique[0][:_SHORT]
+
+
+def _virtual(row: RowResult) -> str:
+    values = [
+        side.qualification.get("virtual_duration_ms") if side.qualification else None
+        for side in (row.baseline, row.candidate)
+    ]
+    shown = [f"{value:.3f}" for value in values if isinstance(value, (int, float))]
+    return "\n".join(dict.fromkeys(shown)) or "-"
+
+
+def _pressure(row: RowResult) -> str:
+    shown: list[str] = []
+    for side in (row.baseline, row.candidate):
+        if side.qualification is not None:
+            counts = (side.qualification.get("vllm_preemptions"), side.qualification.get("sglang_retractions"))
+            shown.append(str(sum(value for value in counts if isinstance(value, int))))
+    return " → ".join(dict.fromkeys(shown)) or "-"
+
+
+def _row_details(row: RowResult) -> Text:
+    text = Text()
+    text.append(f"{visible(row.row)}: ", style="bold")
+    text.append(f"{row.outcome}: {visible(row.reason)}", style="red" if not is_green(row) else "")
+    if row.differences is not None:
+        for line in row.differences.top:
+            text.append(f"\n    {visible(line)}")
+        text.append(f"\n    all of it: {visible(row.differences.file)}")
+    for name, side in (("baseline", row.baseline), ("candidate", row.candidate)):
+        for problem in side.evidence_problems:
+            text.append(f"\n    {name} evidence: {visible(problem)}")
+        for note in side.evidence_notes:
+            text.append(f"\n    {name} note: {visible(note)}")
+    for report in row.reports:
+        text.append(f"\n    report kept: {visible(report)}")
+    return text
+
+
+def _lock_lines(verdict: Verdict) -> list[RenderableType]:
+    differences = verdict.lock_differences
+    if not differences:
+        return []
+    text = Text(f"dependencies that differ: {len(differences)}", style="bold")
+    for difference in differences[:_LOCK_LINES]:
+        left, right = (", ".join(side) or "absent" for side in (difference.baseline, difference.candidate))
+        text.append(f"\n    {visible(difference.name)}: {visible(left)} → {visible(right)}", style="not bold")
+    if len(differences) > _LOCK_LINES:
+        text.append(f"\n    and {len(differences) - _LOCK_LINES} more in verdict.json", style="not bold")
+    return [text]
+
+
+def _foot(verdict: Verdict) -> Text:
+    text = Text()
+    text.append(verdict.verdict, style=_STYLES[verdict.verdict])
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in verdict.counts.items())
+    if verdict.equal_trees:
+        text.append("  nothing to compare: both sides are the same sources")
+    elif counts:
+        text.append(f"  {counts}")
+    text.append(f"  ({verdict.seconds:.0f} s; times are not a performance result)", style="dim")
+    return text

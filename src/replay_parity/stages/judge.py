@@ -1,0 +1,179 @@
+"""Repetitions to a row's outcome: proof, stability, metadata, equality, evidence, difference, in this order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from replay_parity.campaign.row import Row
+from replay_parity.canonical.metadata import check_identity_order, check_metadata
+from replay_parity.canonical.model import Digests
+from replay_parity.canonical.proof import MAX_BYTES, prove, prove_digest, read_record
+from replay_parity.corpus.slice import VerifiedSlice
+from replay_parity.corpus.totals import totals
+from replay_parity.errors import BadInputError, CanonicalFormError
+from replay_parity.parity.differences import compare
+from replay_parity.parity.differences_model import Differences, to_json
+from replay_parity.parity.differences_text import summary_lines
+from replay_parity.parity.result import DifferenceSummary, Fault, SideResult
+from replay_parity.replay.evidence import RecordCounters, check_evidence, count_record
+from replay_parity.replay.repetition import SIDES, Repetition, Side
+from replay_parity.replay.row_config import expected_metadata
+from replay_parity.stages.sides import Judgement, first_difference, side_result, undecided
+from replay_parity.system.files import compress, sha256_regular, write_whole
+
+_Repetitions = Mapping[Side, Sequence[Repetition]]
+_SUMMARY_HEIGHT = 18
+_SUMMARY_WIDTH = 110
+
+
+class Judge:
+    """Judges one attempt of a row; `folder` keeps reports and differences when there is something to explain."""
+
+    def __init__(self, row: Row, corpus: VerifiedSlice, *, folder: Path, root: Path) -> None:
+        self._row = row
+        self._corpus = corpus
+        self._totals = totals(corpus)
+        self._folder = folder
+        self._root = root
+        self._proven: dict[str, Digests] = {}
+
+    def judge(self, repetitions: _Repetitions, artifacts: Mapping[Side, str]) -> Judgement:
+        """Outcome of all repetitions; `artifacts` are the SHA-256 of the runners."""
+        digests: dict[Side, list[Digests | None]] = {side: [] for side in SIDES}
+        broken: dict[Side, str] = {}
+        for side in SIDES:
+            for repetition in repetitions[side]:
+                try:
+                    digests[side].append(self._prove(repetition) if repetition.status == "ok" else None)
+                except BadInputError as error:
+                    digests[side].append(None)
+                    broken.setdefault(side, f"repetition {repetition.index}: {error}")
+        sides = {side: side_result(repetitions[side], digests[side], artifacts[side]) for side in SIDES}
+        failed = undecided(repetitions)
+        if failed is not None:
+            failed.sides = sides
+            return failed
+        if broken:
+            return self._invalid(broken, repetitions, sides)
+        for side in SIDES:
+            if len(set(sides[side].digests)) > 1:
+                return self._unstable(side, repetitions[side], sides)
+        return self._stable(repetitions, sides)
+
+    def _prove(self, repetition: Repetition) -> Digests:
+        """Equal bytes have equal form: of equal reports only the first is parsed."""
+        found = sha256_regular(repetition.report, cap=MAX_BYTES)
+        if found not in self._proven:
+            self._proven[found] = prove_digest(repetition.report, where=repetition.report.name)
+        if repetition.qualification is not None and repetition.qualification.canonical_sha256 != found:
+            raise BadInputError("the runner names another SHA-256 than its record has", where="qualification.json")
+        return self._proven[found]
+
+    def _stable(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:
+        equal = sides["baseline"].digests[0] == sides["candidate"].digests[0]
+        counters: RecordCounters | None = None
+        for side in SIDES:
+            first = repetitions[side][0]
+            # Equal bytes have equal counters: of a matching row one record is parsed, and only one is held at a time.
+            if counters is None or not equal:
+                try:
+                    counters = self._count(first, side)
+                except BadInputError as error:
+                    return self._invalid({side: str(error)}, repetitions, sides)
+            sides[side] = self._with_evidence(sides[side], side, counters, first)
+        if not equal:
+            return self._mismatch(repetitions, sides)
+        problems = [f"{side}: {problem}" for side in SIDES for problem in sides[side].evidence_problems]
+        if problems:
+            reason = f"the digests match, but the evidence is missing: {problems[0]}"
+            return Judgement(outcome="unqualified", reason=reason, sides=sides)
+        return Judgement(outcome="match", reason="one digest on both sides, evidence complete", sides=sides)
+
+    def _count(self, repetition: Repetition, side: Side) -> RecordCounters:
+        where = f"{side} record"
+        record = prove(read_record(repetition.report), where=where).document
+        check_metadata(record, expected_metadata(self._row, self._corpus.corpus), where=where)
+        check_identity_order(record, where=where)
+        try:
+            return count_record(record)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise CanonicalFormError("unknown_fields", f"lacks a field that is counted: {error}", where=where) from None
+
+    def _with_evidence(self, result: SideResult, side: Side, counters: RecordCounters, first: Repetition) -> SideResult:
+        if first.qualification is None:
+            return result
+        report = check_evidence(
+            counters, row=self._row, totals=self._totals, side=side, qualification=first.qualification
+        )
+        wanted = self._row.expected.canonical_sha256
+        if side == "baseline" and wanted is not None and wanted != result.digests[0]:
+            report.problems.append(f"the canonical SHA-256 is {result.digests[0]}, the row expects {wanted}")
+        update = {"evidence_problems": tuple(report.problems), "evidence_notes": tuple(report.notes)}
+        return result.model_copy(update=update)
+
+    def _mismatch(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:
+        paths = {side: repetitions[side][0].report for side in SIDES}
+        differences = self._compare(paths["baseline"], paths["candidate"])
+        summary = self._keep_differences(differences, left="baseline", right="candidate")
+        same_results = sides["baseline"].results_digests == sides["candidate"].results_digests
+        reason = (
+            f"only the configuration's description differs ({summary.configuration:,} fields), the results are equal"
+            if same_results
+            else f"{summary.results:,} fields of the results differ, in {summary.requests:,} requests"
+        )
+        reports = tuple(self._keep_report(paths[side], side) for side in SIDES)
+        return Judgement("mismatch", reason, sides=sides, differences=summary, reports=reports)
+
+    def _unstable(self, side: Side, pair: Sequence[Repetition], sides: dict[Side, SideResult]) -> Judgement:
+        first, second = pair
+        differences = self._compare(first.report, second.report)
+        summary = self._keep_differences(differences, left="repetition 1", right="repetition 2")
+        digests = " and ".join(digest[:16] for digest in sides[side].digests)
+        example = first_difference(differences)
+        leak = f"; the first field that leaks is {example}" if example else ""
+        reports = tuple(
+            self._keep_report(repetition.report, f"{side}-repetition-{repetition.index}") for repetition in pair
+        )
+        return Judgement(
+            "unstable_baseline" if side == "baseline" else "unstable_candidate",
+            f"two processes of the {side} gave two digests, {digests}{leak}; the sides were not compared",
+            fault=side,
+            sides=sides,
+            differences=summary,
+            reports=reports,
+        )
+
+    def _invalid(
+        self, broken: Mapping[Side, str], repetitions: _Repetitions, sides: dict[Side, SideResult]
+    ) -> Judgement:
+        reports = tuple(
+            self._keep_report(repetitions[side][0].report, side)
+            for side in broken
+            if repetitions[side][0].report.is_file()
+        )
+        reason = "; ".join(f"{side}: {words}" for side, words in broken.items())
+        fault: Fault = "both" if len(broken) > 1 else next(iter(broken))
+        return Judgement("invalid", f"the record is refused: {reason}", fault=fault, sides=sides, reports=reports)
+
+    def _compare(self, left: Path, right: Path) -> Differences:
+        documents = [prove(read_record(path), where=path.name).document for path in (left, right)]
+        return compare(*documents)
+
+    def _keep_differences(self, differences: Differences, *, left: str, right: str) -> DifferenceSummary:
+        path = self._folder / "differences.json"
+        write_whole(path, to_json(differences))
+        return DifferenceSummary(
+            file=path.relative_to(self._root).as_posix(),
+            total=differences.count,
+            results=differences.sections.results.count,
+            configuration=differences.sections.configuration.count,
+            requests=differences.requests.changed + differences.requests.removed + differences.requests.added,
+            top=tuple(summary_lines(differences, width=_SUMMARY_WIDTH, height=_SUMMARY_HEIGHT, left=left, right=right)),
+        )
+
+    def _keep_report(self, report: Path, name: str) -> str:
+        """Compress a report into the attempt's folder; returns its path below the folder for results."""
+        target = self._folder / "reports" / f"{name}.jsonl.gz"
+        compress(report, target)
+        return target.relative_to(self._root).as_posix()

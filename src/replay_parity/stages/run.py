@@ -1,0 +1,229 @@
+"""`replay-parity run`: plan, build, rows and verdict on one machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replay_parity import __version__
+from replay_parity.campaign.loading import LoadedCampaign, load_campaign
+from replay_parity.corpus.provide import provide
+from replay_parity.corpus.slice import VerifiedSlice
+from replay_parity.errors import BadInputError, BuildError, ManyErrors, RevisionError
+from replay_parity.parity.result import RETRIED, RowResult, settle
+from replay_parity.parity.verdict import SideSummary, Verdict, complete, count, decide, is_failing, is_green
+from replay_parity.pin.builder import SIDES, Artifact, Builder, BuildOutcome, Side
+from replay_parity.pin.cargo import Cargo
+from replay_parity.pin.models import GitRevision, Revision
+from replay_parity.pin.patch import load_patch
+from replay_parity.pin.resolve import Sources
+from replay_parity.pin.slot import choose_build_root
+from replay_parity.pin.toolchain import resolve_toolchain
+from replay_parity.settings import Settings
+from replay_parity.stages.plan import Plan, PlannedRow, make_plan
+from replay_parity.stages.row import RowInputs, run_row, unbuilt
+from replay_parity.stages.workspace import Workspace
+from replay_parity.system.progress import Progress
+
+_DEFAULT_OUTPUT = "replay-parity-results"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What the command line asks for besides the campaign."""
+
+    corpus_folders: tuple[Path, ...] = ()
+    rows: tuple[str, ...] = ()
+    output: Path | None = None
+    fresh: bool = False
+
+
+def run_campaign(campaign: str, *, options: RunOptions, settings: Settings, progress: Progress) -> Verdict:
+    """Run a campaign completely and keep its results; the verdict is returned and written.
+
+    Raises a ReplayParityError when the campaign cannot be decided at all: bad input, infrastructure, an interrupt.
+    """
+    started = time.monotonic()
+    loaded = _only(load_campaign(Path(campaign)), options.rows)
+    workspace = Workspace((options.output or Path(_DEFAULT_OUTPUT) / loaded.campaign.name).absolute())
+    with workspace.held():
+        slices = _provide_all(loaded, options.corpus_folders, settings.cache, progress)
+        build_root = choose_build_root(settings.build_root, cache=settings.cache)
+        toolchain = resolve_toolchain(
+            loaded.campaign.build.toolchain, environment=settings.tool_environment, folder=build_root
+        )
+        cargo = Cargo(toolchain, build_root, settings.tool_environment)
+        sources = Sources(settings.cache, loaded.path.parent, settings.tool_environment, cargo)
+        progress.step("resolving the revisions")
+        plan = make_plan(loaded, sources=sources, toolchain=toolchain)
+        _refuse_moved(workspace.read_plan(), plan, fresh=options.fresh)
+        workspace.write_plan(plan)
+        revisions: dict[Side, Revision] = {"baseline": plan.baseline, "candidate": plan.candidate}
+        outcome: BuildOutcome | None = None
+        rows: list[RowResult] = []
+        if not plan.equal_trees:
+            outcome = _builder(loaded, cargo, sources, settings, workspace, progress).run(revisions)
+            results = _rows(plan, outcome, slices, workspace, settings, progress, fresh=options.fresh)
+            rows = complete([planned.row.name for planned in plan.rows], results, plan_sha256=plan.sha256)
+        verdict = _verdict(plan, outcome, rows, seconds=time.monotonic() - started)
+        workspace.write_verdict(verdict)
+    return verdict
+
+
+def _only(loaded: LoadedCampaign, names: Sequence[str]) -> LoadedCampaign:
+    if not names:
+        return loaded
+    known = {item.row.name for item in loaded.rows}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise BadInputError(
+            f"campaign {loaded.campaign.name} has no row '{unknown[0]}'", hint=f"it has {', '.join(sorted(known))}"
+        )
+    rows = tuple(item for item in loaded.rows if item.row.name in names)
+    return LoadedCampaign(campaign=loaded.campaign, path=loaded.path, rows=rows, corpora=loaded.corpora)
+
+
+def _provide_all(
+    loaded: LoadedCampaign, folders: Sequence[Path], cache: Path, progress: Progress
+) -> dict[str, VerifiedSlice]:
+    """Every corpus that a row needs, verified before anything is built; all bad ones are told in one run."""
+    slices: dict[str, VerifiedSlice] = {}
+    errors: list[BadInputError] = []
+    for name in dict.fromkeys(item.row.corpus for item in loaded.rows):
+        progress.step(f"verifying corpus {name}")
+        found = loaded.corpora[name]
+        own = [found.trace_file.parent] if found.trace_file is not None else []
+        try:
+            slices[name] = provide(found.corpus, folders=[*folders, *own], cache=cache)
+        except BadInputError as error:
+            errors.append(error)
+    if errors:
+        raise errors[0] if len(errors) == 1 else ManyErrors(errors)
+    return slices
+
+
+def _refuse_moved(old: Plan | None, new: Plan, *, fresh: bool) -> None:
+    """A branch or tag that moved since the folder's plan is never followed silently (rule 1)."""
+    if old is None or fresh or old.campaign.name != new.campaign.name:
+        return
+    for side in SIDES:
+        before, now = getattr(old, side), getattr(new, side)
+        if not isinstance(before, GitRevision) or not isinstance(now, GitRevision):
+            continue
+        same_name = (before.repository, before.asked) == (now.repository, now.asked)
+        if same_name and before.commit != now.commit:
+            raise RevisionError(
+                f"{now.asked_as} '{now.asked}' moved from {before.commit} to {now.commit} since this folder's plan",
+                where=f"/{side}/revision",
+                hint="write the full commit id, use another --output, or --fresh to plan anew",
+            )
+
+
+def _builder(
+    loaded: LoadedCampaign,
+    cargo: Cargo,
+    sources: Sources,
+    settings: Settings,
+    workspace: Workspace,
+    progress: Progress,
+) -> Builder:
+    build = loaded.campaign.build
+    patch = loaded.path.parent / build.patch.file if build.patch is not None else None
+    if build.patch is not None:
+        load_patch(build.patch, base=loaded.path.parent)
+    return Builder(
+        build=build,
+        cargo=cargo,
+        sources=sources,
+        cache=settings.cache,
+        locks=settings.locks,
+        logs=workspace.logs,
+        progress=progress,
+        patch=patch,
+    )
+
+
+def _rows(
+    plan: Plan,
+    outcome: BuildOutcome,
+    slices: Mapping[str, VerifiedSlice],
+    workspace: Workspace,
+    settings: Settings,
+    progress: Progress,
+    *,
+    fresh: bool,
+) -> dict[str, RowResult]:
+    results: dict[str, RowResult] = {}
+    for number, planned in enumerate(plan.rows, start=1):
+        inputs = RowInputs(
+            plan_sha256=plan.sha256,
+            planned=planned,
+            corpus=slices[planned.corpus.name],
+            sides=outcome.sides,
+            workspace=workspace,
+            locks_folder=settings.locks,
+            progress=progress,
+            label=f"row {planned.row.name} ({number} of {len(plan.rows)})",
+        )
+        results[planned.row.name] = _row(planned, inputs, fresh=fresh)
+    return results
+
+
+def _row(planned: PlannedRow, inputs: RowInputs, *, fresh: bool) -> RowResult:
+    """The settled result of a row: kept when it is decided for exactly these inputs, replayed otherwise (rule 26)."""
+    if any(isinstance(side, BuildError) for side in inputs.sides.values()):
+        return unbuilt(inputs)
+    known = [
+        result.model_copy(update={"plan_sha256": inputs.plan_sha256})
+        for result in inputs.workspace.attempts(planned.row.name)
+        if result.input_sha256 == inputs.sha256
+    ]
+    if not known or fresh or settle(known).outcome in RETRIED:
+        known.append(run_row(inputs, attempt=inputs.workspace.next_attempt(planned.row.name)))
+    return settle(known)
+
+
+def _verdict(plan: Plan, outcome: BuildOutcome | None, rows: list[RowResult], *, seconds: float) -> Verdict:
+    name, exit_code = decide(rows, equal_trees=plan.equal_trees)
+    return Verdict(
+        tool_version=__version__,
+        verdict=name,
+        exit_code=exit_code,
+        plan_sha256=plan.sha256,
+        campaign=plan.campaign,
+        baseline=_side("baseline", plan.baseline, outcome),
+        candidate=_side("candidate", plan.candidate, outcome),
+        toolchain=plan.toolchain,
+        runner_source_sha256=plan.runner_source_sha256,
+        equal_trees=plan.equal_trees,
+        notes=tuple(_notes(plan, outcome)),
+        counts=count(rows),
+        failed_rows=tuple(row.row for row in rows if is_failing(row)),
+        undecided_rows=tuple(row.row for row in rows if not is_failing(row) and not is_green(row)),
+        rows=tuple(rows),
+        lock_differences=outcome.lock_differences if outcome is not None else (),
+        seconds=seconds,
+    )
+
+
+def _side(side: Side, revision: Revision, outcome: BuildOutcome | None) -> SideSummary:
+    built = outcome.sides[side] if outcome is not None else None
+    if isinstance(built, BuildError):
+        return SideSummary(revision=revision, build_error=f"{built.message} (log: {built.log})\n{built.excerpt}")
+    return SideSummary(revision=revision, artifact=built.record if built is not None else None)
+
+
+def _notes(plan: Plan, outcome: BuildOutcome | None) -> list[str]:
+    notes = []
+    if plan.build.negative_control is not None:
+        notes.append(f"negative control '{plan.build.negative_control}': this campaign must not be green")
+    if outcome is None:
+        return notes
+    records = [side.record for side in outcome.sides.values() if isinstance(side, Artifact)]
+    if len(records) == len(SIDES):
+        first, second = records
+        if first.neutral_sha256 == second.neutral_sha256:
+            notes.append("the trees differ, the artifacts are equal but for the revision that is compiled into them")
+    return notes
