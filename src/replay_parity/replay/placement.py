@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replay_parity.replay.node import Core
+from replay_parity.replay.node import Core, format_cpu_list
 
-# From this many cores on, the first one is left to the system's own work.
-_PLENTY = 4
+_SIDES = 2
 
 
 @dataclass(frozen=True)
@@ -30,38 +29,55 @@ class Placement:
         return self.baseline if side == "baseline" else self.candidate
 
 
-def place(cores: Sequence[Core], *, pinning: bool) -> Placement:
+def place(cores: Sequence[Core], *, pinning: bool, quota: float | None = None) -> Placement:
     """One physical core for each side, on one NUMA node when it has two to give.
 
-    A replay has one thread; the sibling of its CPU stays idle, so one CPU of a core is enough.
+    A replay has one thread; the siblings of its CPU stay idle, so one CPU of a core is enough. With less than two CPUs'
+    worth of time (`quota`) one side would only slow the other down, so they take turns.
     """
     if not pinning:
-        return Placement(None, None, frozenset(), together=False, words="not pinned: this system cannot choose CPUs")
-    spare = list(cores[1:]) if len(cores) >= _PLENTY else list(cores)
-    pair = _pair(spare)
-    if pair is None:
-        only = cores[0]
-        cpu = frozenset({min(only.cpus)})
         return Placement(
-            cpu, cpu, only.cpus, together=False, words=f"one core (CPU {min(only.cpus)}), one process at a time"
+            None, None, frozenset(), together=False, words="not pinned (impossible here), one process at a time"
         )
+    pair = _pair(cores) if quota is None or quota >= _SIDES else None
+    if pair is None:
+        core = (_without_first_cpu(cores) or cores)[0]
+        cpu = min(core.cpus)
+        words = f"one core (CPU {cpu}), one process at a time{_idle(core)}"
+        return Placement(frozenset({cpu}), frozenset({cpu}), core.whole, together=False, words=words)
     first, second = pair
     left, right = min(first.cpus), min(second.cpus)
     where = f"NUMA node {first.numa}" if first.numa == second.numa else f"NUMA nodes {first.numa} and {second.numa}"
     return Placement(
         frozenset({left}),
         frozenset({right}),
-        first.cpus | second.cpus,
+        first.whole | second.whole,
         together=True,
-        words=f"baseline on CPU {left}, candidate on CPU {right}, {where}, two at a time",
+        words=f"baseline on CPU {left}, candidate on CPU {right}, {where}, two at a time{_idle(first, second)}",
     )
 
 
 def _pair(cores: Sequence[Core]) -> tuple[Core, Core] | None:
+    """Two cores: of one node before CPU 0 left free, that before any."""
+    spare = _without_first_cpu(cores)
+    for choice in (_neighbours(spare), _neighbours(cores), spare[:_SIDES], cores[:_SIDES]):
+        if len(choice) == _SIDES:
+            return choice[0], choice[1]
+    return None
+
+
+def _without_first_cpu(cores: Sequence[Core]) -> list[Core]:
+    # CPU 0 serves interrupts and the system's own work.
+    return [core for core in cores if 0 not in core.whole]
+
+
+def _neighbours(cores: Sequence[Core]) -> Sequence[Core]:
     by_node: dict[int, list[Core]] = {}
     for core in cores:
         by_node.setdefault(core.numa, []).append(core)
-    for node in sorted(by_node):
-        if len(by_node[node]) > 1:
-            return by_node[node][0], by_node[node][1]
-    return (cores[0], cores[1]) if len(cores) > 1 else None
+    return next((by_node[node][:_SIDES] for node in sorted(by_node) if len(by_node[node]) >= _SIDES), [])
+
+
+def _idle(*cores: Core) -> str:
+    siblings = frozenset(cpu for core in cores for cpu in core.whole - {min(core.cpus)})
+    return f", SMT siblings {format_cpu_list(siblings)} kept idle" if siblings else ""

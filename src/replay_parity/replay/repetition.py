@@ -3,40 +3,51 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 
-from replay_parity.errors import BadInputError, InfrastructureError
+from replay_parity.errors import InfrastructureError
+from replay_parity.replay.ending import RECORD, Status, how_it_ended
 from replay_parity.replay.placement import Placement
-from replay_parity.replay.qualification import Qualification, RunnerFailure, read_failure, read_qualification
+from replay_parity.replay.qualification import Qualification, RunnerFailure
 from replay_parity.replay.surroundings import Surroundings, make_surroundings
-from replay_parity.system.files import sha256_file, write_whole
+from replay_parity.system.files import remove_tree, sha256_file, storage_errors, write_whole
+from replay_parity.system.interrupts import uninterrupted
 from replay_parity.system.locks import cpu_leases, host_lock
-from replay_parity.system.process import Completed, ProcessSpec, RunningProcess, kill_tree, start, wait_all
+from replay_parity.system.process import Completed, ProcessSpec, run_all
 from replay_parity.system.progress import Progress
+
+__all__ = ["REPETITIONS", "SIDES", "Repetition", "ReplayJob", "Runner", "Side", "Status", "replay_row"]
 
 Side = Literal["baseline", "candidate"]
 SIDES: tuple[Side, Side] = ("baseline", "candidate")
-Status = Literal["ok", "refused", "failed", "timed_out", "output_cap"]
 
 REPETITIONS = 2
 _LOCK_WAIT_SECONDS = 4 * 3600.0
 _STREAM_CAP = 16 << 20
 # Two reports of a hundred thousand requests; a real one has 10 MB.
 _REPORT_CAP = 512 << 20
+# Everything that a process writes into folders of its own: report, home, working directory, streams.
+_FOLDER_CAP = _REPORT_CAP + (64 << 20)
+_ROOM_FOR_A_REPORT = 32 << 20
 
 
 @dataclass(frozen=True)
 class Runner:
-    """A built runner: its path and the SHA-256 that it must have before and after every use (threat 2)."""
+    """A built runner: its path and the SHA-256 that it must have before and after every use (threat 2).
+
+    `identity` is what it must say of itself in every report; None leaves that to the reader of the reports.
+    """
 
     path: Path
     sha256: str
+    identity: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -44,14 +55,18 @@ class ReplayJob:
     """One row to replay: `config` is the runner's configuration, `work` an empty folder for everything it writes."""
 
     config: dict[str, Any]
-    runners: dict[Side, Runner]
+    runners: Mapping[Side, Runner]
     timeout_seconds: float
     work: Path
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """How one process ended; the report lies in `folder` when `status` is "ok". Times in seconds."""
+    """How one process ended; the report lies in `folder` when `status` is "ok". Times in seconds.
+
+    `peak_threads` counts all its threads and those of its children, `peak_runnable` those that wanted a CPU at one
+    moment: more than one is too many for a set of one CPU (rule 11). `leftovers` are processes that outlived it.
+    """
 
     side: Side
     index: int
@@ -64,11 +79,23 @@ class Repetition:
     peak_threads: int
     peak_rss_bytes: int
     cpus: tuple[int, ...]
+    peak_runnable: int = 0
+    leftovers: int = 0
 
     @property
     def report(self) -> Path:
         """Where the runner writes its canonical record."""
-        return self.folder / "canonical.jsonl"
+        return self.folder / RECORD
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What a result must say of the process although it gave a record."""
+        found = []
+        if self.cpus and self.peak_runnable > len(self.cpus):
+            found.append(f"{self.peak_runnable} threads shared {len(self.cpus)} CPU: their order could leak")
+        if self.leftovers:
+            found.append(f"{self.leftovers} process(es) outlived the replay and were ended")
+        return tuple(found)
 
 
 def replay_row(
@@ -77,19 +104,37 @@ def replay_row(
     """Run all repetitions of a row; what a process did wrong is in its `Repetition`, not raised.
 
     Holds the host's sample lock and the leases of the CPUs meanwhile: no build runs, no CPU serves another replay.
-    Raises InfrastructureError when an artifact changed or nothing can be started.
+    Raises InfrastructureError when an artifact changed or nothing can be started; then, and on an interrupt, no process
+    lives on and `job.work` is empty again.
     """
-    done: dict[Side, list[Repetition]] = {side: [] for side in SIDES}
-    with _node_held(placement, locks, progress):
-        for index in range(1, REPETITIONS + 1):
-            groups: Sequence[tuple[Side, ...]] = [SIDES] if placement.together else [(side,) for side in SIDES]
-            for group in groups:
-                for repetition in _run_group(job, group, index, placement, progress):
-                    done[repetition.side].append(repetition)
-            # A side that refused or broke will do so again; its second try would decide nothing.
-            if any(done[side][-1].status != "ok" for side in SIDES):
-                break
-    return {side: tuple(done[side]) for side in SIDES}
+    try:
+        with _node_held(placement, locks, progress):
+            return _run(job, placement, progress)
+    except BaseException:
+        with uninterrupted():
+            for entry in job.work.iterdir():
+                remove_tree(entry)
+        raise
+
+
+def _run(job: ReplayJob, placement: Placement, progress: Progress) -> dict[Side, tuple[Repetition, ...]]:
+    done: dict[Side, tuple[Repetition, ...]] = dict.fromkeys(SIDES, ())
+    wanted: tuple[Side, ...] = SIDES
+    for index in range(1, REPETITIONS + 1):
+        groups: Sequence[tuple[Side, ...]] = [wanted] if placement.together else [(side,) for side in wanted]
+        for group in groups:
+            for repetition in _run_group(job, group, index, placement, progress):
+                done[repetition.side] += (repetition,)
+        wanted = _worth_repeating(done)
+    return done
+
+
+def _worth_repeating(done: Mapping[Side, Sequence[Repetition]]) -> tuple[Side, ...]:
+    """A crash or a hang decides the row; beside a refusal the other side is still qualified, twice (rule 24)."""
+    last = {side: repetitions[-1].status for side, repetitions in done.items()}
+    if any(status not in {"ok", "refused"} for status in last.values()):
+        return ()
+    return tuple(side for side in SIDES if last[side] == "ok")
 
 
 @contextlib.contextmanager
@@ -107,43 +152,40 @@ def _run_group(
     for side in group:
         _verify(job.runners[side], side)
     places = {side: make_surroundings(job.work, repetition=index) for side in group}
-    with contextlib.ExitStack() as stack:
-        running: list[RunningProcess] = []
-        for side in group:
-            process = _start(job, side, places[side], placement)
-            stack.callback(kill_tree, process)
-            running.append(process)
-        # All are started; from here on waiting ends them when it must.
-        stack.pop_all()
-    completed = wait_all(running, tick=_teller(index, running, progress))
+    specs = [_spec(job, side, places[side], placement) for side in group]
+    completed = run_all(specs, tick=_teller(index, group, progress))
     for side in group:
         _verify(job.runners[side], side)
-    return [_repetition(side, index, places[side], ended) for side, ended in zip(group, completed, strict=True)]
+    repetitions = [
+        _repetition(job, side, index, places[side], ended) for side, ended in zip(group, completed, strict=True)
+    ]
+    _refuse_full_disk(job.work, repetitions)
+    return repetitions
 
 
-def _start(job: ReplayJob, side: Side, place: Surroundings, placement: Placement) -> RunningProcess:
-    config = place.work / "config.json"
-    write_whole(config, orjson.dumps(job.config), mode=0o400)
-    return start(
-        ProcessSpec(
-            argv=[str(job.runners[side].path), "run", "--config", "config.json", "--output", str(place.report)],
-            cwd=place.work,
-            env=place.environment,
-            stdout=place.work.parent / "stdout",
-            stderr=place.work.parent / "stderr",
-            timeout=job.timeout_seconds,
-            output_cap=_STREAM_CAP,
-            file_cap=_REPORT_CAP,
-            watched=place.report,
-            watched_cap=_REPORT_CAP,
-            cpus=placement.cpus(side),
-            umask=place.umask,
-        )
+def _spec(job: ReplayJob, side: Side, place: Surroundings, placement: Placement) -> ProcessSpec:
+    write_whole(place.work / "config.json", orjson.dumps(job.config), mode=0o400)
+    return ProcessSpec(
+        # The same words for both sides: the path of the artifact would tell a binary which side it is (rule 11).
+        argv=["replay-parity-runner", "run", "--config", "config.json", "--output", place.report_argument],
+        program=job.runners[side].path,
+        cwd=place.work,
+        env=place.environment,
+        stdout=place.base / "stdout",
+        stderr=place.base / "stderr",
+        timeout=job.timeout_seconds,
+        output_cap=_STREAM_CAP,
+        file_cap=_REPORT_CAP,
+        watched=place.base,
+        watched_cap=_FOLDER_CAP,
+        cpus=placement.cpus(side),
+        umask=place.umask,
     )
 
 
 def _verify(runner: Runner, side: Side) -> None:
-    found = sha256_file(runner.path)
+    with storage_errors(f"read the {side}'s artifact", runner.path):
+        found = sha256_file(runner.path)
     if found != runner.sha256:
         raise InfrastructureError(
             f"the {side}'s artifact was changed: it has SHA-256 {found}, its record says {runner.sha256}",
@@ -152,52 +194,42 @@ def _verify(runner: Runner, side: Side) -> None:
         )
 
 
-def _teller(index: int, running: Sequence[RunningProcess], progress: Progress) -> Callable[[], None]:
+def _refuse_full_disk(work: Path, repetitions: Sequence[Repetition]) -> None:
+    """A runner that could not write where nothing can be written tells of this machine, not of its revision."""
+    failed = next((item.failure for item in repetitions if item.failure and item.failure.kind == "io_error"), None)
+    if failed is not None and shutil.disk_usage(work).free < _ROOM_FOR_A_REPORT:
+        raise InfrastructureError(
+            f"the disk is full: {failed.message}",
+            where=str(work),
+            hint="free some space on that disk and run again; finished rows are kept",
+        )
+
+
+def _teller(index: int, group: Sequence[Side], progress: Progress) -> Callable[[], None]:
+    words, started = " and ".join(group), time.monotonic()
+
     def tick() -> None:
-        alive = sum(1 for process in running if process.finished is None)
-        progress.detail(f"repetition {index} of {REPETITIONS}, {alive} process(es) running")
+        progress.detail(f"repetition {index} of {REPETITIONS}, {words}, {time.monotonic() - started:.0f} s")
 
     return tick
 
 
-def _repetition(side: Side, index: int, place: Surroundings, ended: Completed) -> Repetition:
-    status, reason, failure, qualification = _how(place.report, ended)
+def _repetition(job: ReplayJob, side: Side, index: int, place: Surroundings, ended: Completed) -> Repetition:
+    ending = how_it_ended(
+        place.report, ended, row_name=str(job.config["row_name"]), identity=job.runners[side].identity
+    )
     return Repetition(
         side=side,
         index=index,
-        status=status,
-        reason=reason,
+        status=ending.status,
+        reason=ending.reason,
         folder=place.report,
-        qualification=qualification,
-        failure=failure,
+        qualification=ending.qualification,
+        failure=ending.failure,
         seconds=ended.seconds,
         peak_threads=ended.peak_threads,
         peak_rss_bytes=ended.peak_rss_bytes,
         cpus=ended.affinity,
+        peak_runnable=ended.peak_runnable,
+        leftovers=ended.leftovers,
     )
-
-
-def _how(report: Path, ended: Completed) -> tuple[Status, str, RunnerFailure | None, Qualification | None]:
-    if ended.end == "timed_out":
-        return "timed_out", f"did not end within {ended.seconds:.0f} s and was ended", None, None
-    if ended.end == "output_cap":
-        return "output_cap", "wrote more than a replay may and was ended", None, None
-    try:
-        if ended.returncode == 0:
-            return "ok", "", None, read_qualification(report)
-        failure = read_failure(report)
-    except BadInputError as error:
-        return "failed", str(error), None, None
-    if failure is not None:
-        status: Status = "refused" if failure.kind == "engine_refused" else "failed"
-        return status, failure.message, failure, None
-    return "failed", f"{_death(ended.returncode)}: {ended.tail() or 'it printed nothing'}", None, None
-
-
-def _death(returncode: int) -> str:
-    if returncode < 0:
-        try:
-            return f"was ended by signal {signal.Signals(-returncode).name}"
-        except ValueError:
-            return f"was ended by signal {-returncode}"
-    return "panicked" if returncode == 101 else f"ended with status {returncode}"  # noqa: PLR2004 (Rust's own status)
