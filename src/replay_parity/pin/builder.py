@@ -31,7 +31,7 @@ Side = Literal["baseline", "candidate"]
 SIDES: tuple[Side, Side] = ("baseline", "candidate")
 
 # Raised when the way of building changes, so that no artifact of the old way is taken for one of the new.
-_BUILDER_VERSION = 1
+_BUILDER_VERSION = 2
 _LOCK_CAP = 16 << 20
 _LOCK_WAIT_SECONDS = 4 * 3600.0
 
@@ -137,8 +137,11 @@ class Builder:
             raise fetch_failure(error, side=side, log=log) from error
         lock = read_capped(slot.lock, cap=_LOCK_CAP)
         # Build scripts name vendored files as their inputs; a fresh time would compile the engine again.
-        pin_times(slot.path / "vendor", seconds=PINNED_SECONDS)
-        verified = verify_vendored(slot.path / "vendor", _packages(lock), cargo_home=self.cargo.user_home)
+        # Without any dependency cargo makes no folder.
+        vendored = slot.path / "vendor"
+        vendored.mkdir(exist_ok=True)
+        pin_times(vendored, seconds=PINNED_SECONDS)
+        verified = verify_vendored(vendored, _packages(lock), cargo_home=self.cargo.user_home)
         return _Prepared(tree_sha256=tree, lock=lock, verified=verified)
 
     def _artifact(

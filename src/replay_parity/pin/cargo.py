@@ -16,6 +16,7 @@ from replay_parity.system.process import Completed, ProcessSpec, run
 
 _FETCH_TIMEOUT_SECONDS = 1800.0
 _LOG_CAP = 256 << 20
+_SLOT_NAME = "/slot"
 _SOURCES_FILE = "vendored-sources.toml"
 
 
@@ -79,7 +80,8 @@ class Cargo:
             "CARGO_INCREMENTAL": "0",
             "CARGO_TERM_COLOR": "never",
             "RUSTC": self._program("rustc"),
-            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join(flags),
+            # Sources of dependencies are compiled by absolute path; without this the binary would name the slot.
+            "CARGO_ENCODED_RUSTFLAGS": "\x1f".join((*flags, f"--remap-path-prefix={slot}={_SLOT_NAME}")),
             **variables,
         }
         return run(

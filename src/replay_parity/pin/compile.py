@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,8 @@ ENGINE_PACKAGE = "aisimulate-core"
 _PROFILE_FOLDERS = {"release": "release", "dev": "debug"}
 _TELL_SECONDS = 1.0
 # Words of cargo about a manifest or a lock that belongs to the revision, not to the network.
+_MANIFEST_PLACE = re.compile(r"--> .*Cargo\.toml:\d+")
+_FEATURE_WORDS = re.compile(r"does not (?:have|contain) (?:this|that|these|feature)")
 _MANIFEST_WORDS = ("failed to parse manifest", "failed to load manifest", "no targets specified", "invalid manifest")
 
 
@@ -84,7 +87,7 @@ def compile_runner(
 def fetch_failure(error: ProcessError, *, side: str, log: Path) -> ReplayParityError:
     """Whose fault it is that cargo could not resolve or bring the packages."""
     text = error.tail
-    if any(words in text for words in _MANIFEST_WORDS):
+    if any(words in text for words in _MANIFEST_WORDS) or _MANIFEST_PLACE.search(text):
         return BuildError(
             f"the {side} does not compile: cargo cannot read its manifest",
             kind="revision",
@@ -164,7 +167,7 @@ def _build_failure(side: str, messages: Path, log: Path) -> ReplayParityError:
             else f"the {side} does not compile"
         )
         return BuildError(sentence, kind=fault, side=side, log=str(log), excerpt=excerpt)
-    if "does not contain this feature" in text or "does not have feature" in text:
+    if _FEATURE_WORDS.search(text):
         return BadInputError(f"the {side}: {_last_words(text)}", where="/build/features", hint="name a feature it has")
     if any(words in text for words in _MANIFEST_WORDS) or "could not compile" in text:
         return BuildError(f"the {side} does not compile", kind="revision", side=side, log=str(log), excerpt=text)
@@ -173,8 +176,8 @@ def _build_failure(side: str, messages: Path, log: Path) -> ReplayParityError:
 
 def _last_words(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("error")]
-    return " / ".join((errors or lines)[:3]) or "it printed nothing"
+    first = next((number for number, line in enumerate(lines) if line.startswith("error")), 0)
+    return " / ".join(lines[first : first + 4]) or "it printed nothing"
 
 
 def note_path_packages(profile_folder: Path, messages: Path) -> None:

@@ -14,7 +14,7 @@ from replay_parity.campaign.models import GitSource
 from replay_parity.errors import InfrastructureError, ProcessError, RevisionError
 from replay_parity.pin.git_command import Git
 from replay_parity.pin.models import GitRevision
-from replay_parity.system.files import private_folder, sha256_bytes, storage_errors, walk_sorted
+from replay_parity.system.files import private_folder, remove_tree, sha256_bytes, storage_errors, walk_sorted
 
 AskedAs = Literal["commit", "short commit", "branch", "tag", "HEAD"]
 
@@ -22,6 +22,7 @@ _FULL_ID = re.compile(r"^(?:[0-9a-f]{40}|[0-9a-f]{64})$")
 _SHORT_ID = re.compile(r"^[0-9a-f]{7,39}$")
 _SAFE_NAME = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,254}$")
 _URL = re.compile(r"^(?:https|ssh|file)://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:")
+_DAMAGE = re.compile(r"corrupt|is empty|unable to read|missing blob|bad object|inflate|does not match", re.IGNORECASE)
 _OTHER_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -104,6 +105,18 @@ class Mirror:
 
     def export(self, commit: str, target: Path) -> None:
         """Write the commit's files to the empty folder `target`: a detached work tree without a link to the mirror."""
+        try:
+            self._export(commit, target)
+        except ProcessError as error:
+            if not _DAMAGE.search(error.tail):
+                raise
+            remove_tree(target)
+            self._renew()
+            self.ensure(commit)
+            self._export(commit, target)
+        _refuse_escaping_links(target, commit)
+
+    def _export(self, commit: str, target: Path) -> None:
         with storage_errors("export the revision", target):
             target.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix="index-", dir=self._scratch) as scratch:
@@ -112,7 +125,12 @@ class Mirror:
             # A bare repository refuses checkout-index without being told of a work tree.
             extra |= {"GIT_DIR": str(self.path), "GIT_WORK_TREE": str(target)}
             self._git.demand("checkout-index", "--all", "--force", cwd=target, extra=extra)
-        _refuse_escaping_links(target, commit)
+
+    def _renew(self) -> None:
+        """Forget a mirror whose objects are damaged; the repository still has them."""
+        remove_tree(self.path)
+        self._fetched = False
+        self._prepare()
 
     def _find(self, name: str) -> tuple[AskedAs, str]:
         if _FULL_ID.match(name):
@@ -184,10 +202,14 @@ class Mirror:
             # Servers may refuse a commit that no branch names; the branches may hold it all the same.
             self._fetch()
 
-    def _fetch_from(self, url: str, *specs: str) -> None:
+    def _fetch_from(self, url: str, *specs: str, again: bool = True) -> None:
         try:
             self._git.demand("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", url, *specs, cwd=self.path)
         except ProcessError as error:
+            if again and _DAMAGE.search(error.tail):
+                self._renew()
+                self._fetch_from(url, *specs, again=False)
+                return
             if "does not appear to be a git repository" in error.tail or "not a git repository" in error.tail:
                 raise RevisionError(f"{url} is not a git repository") from error
             raise InfrastructureError(

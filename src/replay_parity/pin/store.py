@@ -17,6 +17,7 @@ from replay_parity.system.files import (
     read_capped,
     remove_tree,
     sha256_file,
+    sha256_tree,
     storage_errors,
     write_whole,
 )
@@ -24,6 +25,7 @@ from replay_parity.system.files import (
 _RECORD_CAP = 4 << 20
 # Each layer is a target folder of some hundred megabytes.
 _LAYERS_KEPT = 10
+_DIGEST_FILE = "target.sha256"
 
 
 class ArtifactStore:
@@ -84,19 +86,24 @@ class LayerStore:
         self._root = private_folder(cache / "layers")
 
     def restore(self, key: str, target: Path) -> bool:
-        """Copy a layer to `target`; False when there is none."""
-        source = self._root / key / "target"
-        if not source.is_dir():
+        """Copy a layer to `target`; False when there is none, or when it is damaged and therefore removed."""
+        folder = self._root / key
+        if not self.has(key):
             return False
-        os.utime(self._root / key)
+        os.utime(folder)
         with storage_errors("restore compiled dependencies", target):
             remove_tree(target)
-            shutil.copytree(source, target, symlinks=True)
+            shutil.copytree(folder / "target", target, symlinks=True)
+        # Judged on the copy: what is compiled with must be what was saved.
+        if sha256_tree(target) != (folder / _DIGEST_FILE).read_text():
+            remove_tree(target)
+            remove_tree(folder)
+            return False
         return True
 
     def has(self, key: str) -> bool:
         """Whether there is such a layer."""
-        return (self._root / key / "target").is_dir()
+        return (self._root / key / "target").is_dir() and (self._root / key / _DIGEST_FILE).is_file()
 
     def save(self, key: str, target: Path) -> None:
         """Keep a copy of `target`; the oldest layers beyond a fixed number go."""
@@ -105,6 +112,7 @@ class LayerStore:
         with storage_errors("keep compiled dependencies", self._root):
             fresh = Path(tempfile.mkdtemp(prefix="new-", dir=self._root))
             shutil.copytree(target, fresh / "target", symlinks=True)
+            write_whole(fresh / _DIGEST_FILE, sha256_tree(target).encode())
             with contextlib.suppress(OSError):
                 fresh.rename(self._root / key)
             remove_tree(fresh)
