@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.run-ready
 DEVELOP := $(VENV)/.dev-ready
+RUST := $(wildcard src/replay_parity/runner/src/*.rs src/replay_parity/runner/tests/*.rs)
 
 .PHONY: help demo test lint format schemas benchmarks nightly lock venv clean
 
@@ -23,13 +24,19 @@ lint: $(DEVELOP) ## Run every linter
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	rustfmt --check --edition 2024 $(RUST)
 
 format: $(DEVELOP) ## Format and fix what can be fixed
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+	rustfmt --edition 2024 $(RUST)
 
 schemas: $(RUNTIME) ## Write the published JSON Schemas anew
-	$(BIN)/python -m replay_parity.campaign.schemas schemas
+	$(BIN)/python -m replay_parity.stages.schemas schemas
+
+nightly: $(DEVELOP) ## What takes too long for every change: clippy on the engine, benchmarks
+	REPLAY_PARITY_NIGHTLY=1 $(BIN)/python -m pytest --durations=20
+	$(BIN)/python -m benchmarks
 
 benchmarks: $(DEVELOP) ## Measure the costs as ratios, in one run
 	$(BIN)/python -m benchmarks

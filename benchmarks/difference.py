@@ -1,14 +1,13 @@
 """The focused difference of a real pair of reports, beside DeepDiff, jsonpatch and the two parses that it needs anyway.
 
-The pair is two canonical records of one row from two revisions: `REPLAY_PARITY_BENCH_LEFT` and
-`REPLAY_PARITY_BENCH_RIGHT`, or `python -m benchmarks.difference --left LEFT --right RIGHT`.
+The pair is two canonical records of one row from two revisions, made by the product itself (`engines`); other files
+are measured with `python -m benchmarks.difference --left LEFT --right RIGHT`.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import os
 import statistics
 import sys
 import time
@@ -21,12 +20,11 @@ import jsonpatch
 import orjson
 from deepdiff import DeepDiff
 
-from benchmarks.model import NotMeasured, Ratio, ratio_of
+from benchmarks.engines import differing_pair
+from benchmarks.model import Ratio, ratio_of
 from benchmarks.table import table
 from replay_parity.parity.differences import compare
 
-_LEFT = "REPLAY_PARITY_BENCH_LEFT"
-_RIGHT = "REPLAY_PARITY_BENCH_RIGHT"
 _ROUNDS = 7
 _BOUND = 6.0
 _COPIES = 20
@@ -34,10 +32,13 @@ _COPIES = 20
 _LINEAR_BOUND = 2.0
 
 
-def run(left: str | None = None, right: str | None = None) -> list[Ratio]:
-    """Measure the pair; paths come from the arguments or the environment."""
-    one = _bytes(left or os.environ.get(_LEFT), _LEFT)
-    other = _bytes(right or os.environ.get(_RIGHT), _RIGHT)
+def run() -> list[Ratio]:
+    """Measure the pair that the product made."""
+    return measure(*differing_pair())
+
+
+def measure(one: bytes, other: bytes) -> list[Ratio]:
+    """Measure a pair of canonical records."""
     parses, ours = _parses_and_ours(one, other)
     documents = (orjson.loads(one), orjson.loads(other))
     count = compare(*documents).count
@@ -89,17 +90,11 @@ def _seconds(work: Callable[[], object]) -> float:
     return seconds
 
 
-def _bytes(path: str | None, variable: str) -> bytes:
-    if not path:
-        raise NotMeasured(f"set {variable} to a canonical record")
-    return Path(path).read_bytes()
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--left")
-    parser.add_argument("--right")
+    parser.add_argument("--left", type=Path, required=True)
+    parser.add_argument("--right", type=Path, required=True)
     arguments = parser.parse_args()
-    ratios = run(arguments.left, arguments.right)
+    ratios = measure(arguments.left.read_bytes(), arguments.right.read_bytes())
     print("\n".join(table(ratios)))
     sys.exit(not all(ratio.met for ratio in ratios))

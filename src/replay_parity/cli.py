@@ -23,6 +23,11 @@ from replay_parity.errors import (
 )
 
 _EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_RUN_EXAMPLES = """\b
+Examples:
+  replay-parity run demo
+  replay-parity run my-campaign.yaml --corpus-dir traces --row vllm-aggregated
+"""
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
@@ -35,7 +40,7 @@ def cli() -> None:
     """Tell whether a change moved the simulated results of AI Simulate."""
 
 
-@cli.command()
+@cli.command(short_help="Compare two revisions completely.", epilog=_RUN_EXAMPLES)
 @click.argument("campaign", type=str)
 @click.option("--corpus-dir", "corpus_dirs", type=_EXISTING_FOLDER, multiple=True, help="Folder that holds traces.")
 @click.option("--row", "rows", multiple=True, metavar="NAME", help="Only this row of the campaign; may be repeated.")
@@ -52,14 +57,9 @@ def run(
     as_json: bool,  # noqa: FBT001
     quiet: bool,  # noqa: FBT001
 ) -> None:
-    r"""Compare two revisions completely: pin, build, replay, prove, compare, verdict.
+    """Compare two revisions completely: pin, build, replay, prove, compare, verdict.
 
     CAMPAIGN is a campaign file, or the name of a campaign that is shipped.
-
-    \b
-    Examples:
-      replay-parity run demo
-      replay-parity run my-campaign.yaml --corpus-dir traces --row vllm-aggregated
     """
     from replay_parity.publish.progress import make_progress
     from replay_parity.settings import Settings
@@ -67,24 +67,25 @@ def run(
 
     settings = Settings.from_environment(os.environ)
     with make_progress(quiet=quiet, plain=settings.plain) as progress:
-        verdict = run_campaign(
+        finished = run_campaign(
             campaign,
             options=RunOptions(corpus_folders=corpus_dirs, rows=rows, output=output, fresh=fresh),
             settings=settings,
             progress=progress,
         )
     if as_json:
-        click.echo(verdict.model_dump_json(indent=2))
+        click.echo(finished.verdict.model_dump_json(indent=2))
     else:
         from rich.console import Console
 
         from replay_parity.publish.terminal import print_verdict
 
-        print_verdict(verdict, Console(highlight=False, soft_wrap=False))
-    raise SystemExit(verdict.exit_code)
+        print_verdict(finished.verdict, Console(highlight=False))
+        click.echo(f"results: {finished.folder}")
+    raise SystemExit(finished.verdict.exit_code)
 
 
-@cli.command()
+@cli.command(short_help="Print the digests of a canonical record.")
 @click.argument("file", type=_FILE)
 def canonical(file: Path) -> None:
     """Print the digests of a canonical record and whether its form is proven."""
@@ -97,7 +98,7 @@ def canonical(file: Path) -> None:
     click.echo("form       proven canonical (dynamo.offline-replay.v1)")
 
 
-@cli.command()
+@cli.command(short_help="Compare two canonical records.")
 @click.argument("left", type=_FILE)
 @click.argument("right", type=_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print differences.json instead of the summary.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from replay_parity.corpus.formats import Request
@@ -13,12 +14,21 @@ from replay_parity.system.files import open_regular
 
 @dataclass(frozen=True)
 class WorkloadTotals:
-    """Sums over all requests of a slice; a request without a session id is a session of its own."""
+    """Sums over all requests of a slice; a request without a session id is a session of its own.
+
+    `turns` are the sessions by the name that the engine gives them, in order of first appearance, with their numbers of
+    turns; empty for agentic traces, whose turns each release numbers in its own way.
+    """
 
     requests: int
     input_tokens: int
     requested_output_tokens: int
     sessions: int
+    turns: tuple[tuple[str, int], ...] = ()
+
+    def authored(self) -> Iterator[tuple[str, int]]:
+        """Session and turn of every request, in the order in which a record must hold them (rule 13)."""
+        return ((name, turn) for name, turns in self.turns for turn in range(turns))
 
 
 class _Sums:
@@ -28,17 +38,15 @@ class _Sums:
         self.requests = 0
         self.input_tokens = 0
         self.output_tokens = 0
-        self.unnamed = 0
-        self.named: set[str] = set()
+        self.turns: dict[str, int] = {}
 
     def add(self, request: Request) -> None:
         self.requests += 1
         self.input_tokens += request.input_length
         self.output_tokens += request.output_length
-        if request.session is None:
-            self.unnamed += 1
-        else:
-            self.named.add(request.session)
+        # The engine's loader names a request without a session by its number in the file.
+        name = request.session if request.session is not None else f"request_{self.requests}"
+        self.turns[name] = self.turns.get(name, 0) + 1
 
 
 def totals(verified: VerifiedSlice) -> WorkloadTotals:
@@ -52,5 +60,6 @@ def totals(verified: VerifiedSlice) -> WorkloadTotals:
         requests=sums.requests,
         input_tokens=sums.input_tokens,
         requested_output_tokens=sums.output_tokens,
-        sessions=sums.unnamed + len(sums.named),
+        sessions=len(sums.turns),
+        turns=tuple(sums.turns.items()) if verified.format == "mooncake" else (),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from replay_parity.parity.result import RowResult, SideResult
+from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import SideSummary, Verdict, is_failing, is_green
 from replay_parity.publish.plain import visible
 
@@ -18,6 +19,8 @@ _STYLES = {
 }
 _LOCK_LINES = 5
 _SHORT = 12
+_SHORTER = 6
+_ROW_WIDTH = 26
 
 
 def print_verdict(verdict: Verdict, console: Console) -> None:
@@ -31,6 +34,7 @@ def render_verdict(verdict: Verdict) -> RenderableType:
     if verdict.rows:
         parts.append(_table(verdict))
     parts += [_row_details(row) for row in verdict.rows if not is_green(row) or row.candidate.evidence_notes]
+    parts += [_build_error(side) for side in (verdict.baseline, verdict.candidate) if side.build_error is not None]
     parts += _lock_lines(verdict)
     parts += [Text(f"note: {visible(note)}", style="yellow") for note in verdict.notes]
     parts.append(_foot(verdict))
@@ -58,11 +62,10 @@ def _side(side: SideSummary) -> str:
 
 
 def _table(verdict: Verdict) -> Table:
-    table = Table(show_edge=False, pad_edge=False, header_style="bold", expand=False)
-    table.add_column("row", overflow="fold")
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
+    table.add_column("row", overflow="fold", min_width=min(_ROW_WIDTH, max(len(row.row) for row in verdict.rows)))
     table.add_column("outcome", overflow="fold")
-    table.add_column("baseline", no_wrap=True)
-    table.add_column("candidate", no_wrap=True)
+    table.add_column("digests", no_wrap=True)
     table.add_column("virtual ms", justify="right", no_wrap=True)
     table.add_column("pressure", justify="right")
     table.add_column("s", justify="right", no_wrap=True)
@@ -71,8 +74,7 @@ def _table(verdict: Verdict) -> Table:
         table.add_row(
             visible(row.row),
             Text(row.outcome, style=style),
-            _digests(row.baseline),
-            _digests(row.candidate),
+            _digests(row),
             _virtual(row),
             _pressure(row),
             f"{row.seconds:.0f}",
@@ -80,11 +82,12 @@ def _table(verdict: Verdict) -> Table:
     return table
 
 
-def _digests(side: SideResult) -> str:
-    unique = list(dict.fromkeys(side.digests))
-    if not unique:
-        return "-"
-    return " ≠ ".join(digest[:8] for digest in unique[:2]) if len(unique) > 1 else unique[0][:_SHORT]
+def _digests(row: RowResult) -> str:
+    """One digest where all processes agree; otherwise those that differ, the baseline's first."""
+    unique = list(dict.fromkeys((*row.baseline.digests, *row.candidate.digests)))
+    if len(unique) > 1:
+        return " ≠ ".join(digest[:_SHORTER] for digest in unique[:2])
+    return unique[0][:_SHORT] if unique else "-"
 
 
 def _virtual(row: RowResult) -> str:
@@ -120,6 +123,15 @@ def _row_details(row: RowResult) -> Text:
             text.append(f"\n    {name} note: {visible(note)}")
     for report in row.reports:
         text.append(f"\n    report kept: {visible(report)}")
+    return text
+
+
+def _build_error(side: SideSummary) -> Text:
+    """The compiler's own words, its line breaks kept: they are the message."""
+    first, *rest = (side.build_error or "").splitlines()
+    text = Text(visible(first), style="bold red")
+    for line in rest:
+        text.append(f"\n    {visible(line)}", style="not bold default")
     return text
 
 

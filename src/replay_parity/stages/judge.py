@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from replay_parity.campaign.corpus_file import Corpus
 from replay_parity.campaign.row import Row
 from replay_parity.canonical.metadata import check_identity_order, check_metadata
-from replay_parity.canonical.model import Digests
-from replay_parity.canonical.proof import MAX_BYTES, prove, prove_digest, read_record
-from replay_parity.corpus.slice import VerifiedSlice
-from replay_parity.corpus.totals import totals
+from replay_parity.canonical.model import CanonicalRecord, Digests
+from replay_parity.canonical.proof import MAX_BYTES, prove, read_record
+from replay_parity.corpus.totals import WorkloadTotals
 from replay_parity.errors import BadInputError, CanonicalFormError
 from replay_parity.parity.differences import compare
 from replay_parity.parity.differences_model import Differences, to_json
@@ -23,20 +23,21 @@ from replay_parity.stages.sides import Judgement, first_difference, side_result,
 from replay_parity.system.files import compress, sha256_regular, write_whole
 
 _Repetitions = Mapping[Side, Sequence[Repetition]]
-_SUMMARY_HEIGHT = 18
-_SUMMARY_WIDTH = 110
+# Four such rows and the table fit on a screen; `replay-parity diff` shows more.
+_SUMMARY_HEIGHT = 11
+_SUMMARY_WIDTH = 76
 
 
 class Judge:
     """Judges one attempt of a row; `folder` keeps reports and differences when there is something to explain."""
 
-    def __init__(self, row: Row, corpus: VerifiedSlice, *, folder: Path, root: Path) -> None:
+    def __init__(self, row: Row, corpus: Corpus, totals: WorkloadTotals, *, folder: Path, root: Path) -> None:
         self._row = row
         self._corpus = corpus
-        self._totals = totals(corpus)
+        self._totals = totals
         self._folder = folder
         self._root = root
-        self._proven: dict[str, Digests] = {}
+        self._proven: dict[str, CanonicalRecord] = {}
 
     def judge(self, repetitions: _Repetitions, artifacts: Mapping[Side, str]) -> Judgement:
         """Outcome of all repetitions; `artifacts` are the SHA-256 of the runners."""
@@ -65,10 +66,10 @@ class Judge:
         """Equal bytes have equal form: of equal reports only the first is parsed."""
         found = sha256_regular(repetition.report, cap=MAX_BYTES)
         if found not in self._proven:
-            self._proven[found] = prove_digest(repetition.report, where=repetition.report.name)
+            self._proven[found] = prove(read_record(repetition.report), where=repetition.report.name)
         if repetition.qualification is not None and repetition.qualification.canonical_sha256 != found:
             raise BadInputError("the runner names another SHA-256 than its record has", where="qualification.json")
-        return self._proven[found]
+        return self._proven[found].digests
 
     def _stable(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:
         equal = sides["baseline"].digests[0] == sides["candidate"].digests[0]
@@ -78,7 +79,7 @@ class Judge:
             # Equal bytes have equal counters: of a matching row one record is parsed, and only one is held at a time.
             if counters is None or not equal:
                 try:
-                    counters = self._count(first, side)
+                    counters = self._count(sides[side].digests[0], side)
                 except BadInputError as error:
                     return self._invalid({side: str(error)}, repetitions, sides)
             sides[side] = self._with_evidence(sides[side], side, counters, first)
@@ -90,11 +91,11 @@ class Judge:
             return Judgement(outcome="unqualified", reason=reason, sides=sides)
         return Judgement(outcome="match", reason="one digest on both sides, evidence complete", sides=sides)
 
-    def _count(self, repetition: Repetition, side: Side) -> RecordCounters:
+    def _count(self, digest: str, side: Side) -> RecordCounters:
         where = f"{side} record"
-        record = prove(read_record(repetition.report), where=where).document
-        check_metadata(record, expected_metadata(self._row, self._corpus.corpus), where=where)
-        check_identity_order(record, where=where)
+        record = self._proven[digest].document
+        check_metadata(record, expected_metadata(self._row, self._corpus), where=where)
+        check_identity_order(record, where=where, authored=self._totals.authored() if self._totals.turns else None)
         try:
             return count_record(record)
         except (KeyError, TypeError, AttributeError) as error:
@@ -113,8 +114,7 @@ class Judge:
         return result.model_copy(update=update)
 
     def _mismatch(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:
-        paths = {side: repetitions[side][0].report for side in SIDES}
-        differences = self._compare(paths["baseline"], paths["candidate"])
+        differences = self._compare(sides["baseline"].digests[0], sides["candidate"].digests[0])
         summary = self._keep_differences(differences, left="baseline", right="candidate")
         same_results = sides["baseline"].results_digests == sides["candidate"].results_digests
         reason = (
@@ -122,12 +122,11 @@ class Judge:
             if same_results
             else f"{summary.results:,} fields of the results differ, in {summary.requests:,} requests"
         )
-        reports = tuple(self._keep_report(paths[side], side) for side in SIDES)
+        reports = tuple(self._keep_report(repetitions[side][0].report, side) for side in SIDES)
         return Judgement("mismatch", reason, sides=sides, differences=summary, reports=reports)
 
     def _unstable(self, side: Side, pair: Sequence[Repetition], sides: dict[Side, SideResult]) -> Judgement:
-        first, second = pair
-        differences = self._compare(first.report, second.report)
+        differences = self._compare(*sides[side].digests)
         summary = self._keep_differences(differences, left="repetition 1", right="repetition 2")
         digests = " and ".join(digest[:16] for digest in sides[side].digests)
         example = first_difference(differences)
@@ -156,9 +155,8 @@ class Judge:
         fault: Fault = "both" if len(broken) > 1 else next(iter(broken))
         return Judgement("invalid", f"the record is refused: {reason}", fault=fault, sides=sides, reports=reports)
 
-    def _compare(self, left: Path, right: Path) -> Differences:
-        documents = [prove(read_record(path), where=path.name).document for path in (left, right)]
-        return compare(*documents)
+    def _compare(self, left: str, right: str) -> Differences:
+        return compare(self._proven[left].document, self._proven[right].document)
 
     def _keep_differences(self, differences: Differences, *, left: str, right: str) -> DifferenceSummary:
         path = self._folder / "differences.json"

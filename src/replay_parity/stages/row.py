@@ -11,9 +11,11 @@ import orjson
 
 from replay_parity import __version__
 from replay_parity.corpus.slice import VerifiedSlice
+from replay_parity.corpus.totals import WorkloadTotals
 from replay_parity.errors import BuildError
 from replay_parity.parity.result import Fault, RowResult, SideResult
 from replay_parity.pin.builder import Artifact
+from replay_parity.pin.identity import expected_identity
 from replay_parity.replay.node import NodeRecord, read_cores, record_node, usable_cpus
 from replay_parity.replay.placement import Placement, place
 from replay_parity.replay.repetition import SIDES, ReplayJob, Runner, Side, replay_row
@@ -32,6 +34,7 @@ class RowInputs:
     plan_sha256: str
     planned: PlannedRow
     corpus: VerifiedSlice
+    totals: WorkloadTotals
     sides: Mapping[Side, Artifact | BuildError]
     workspace: Workspace
     locks_folder: Path
@@ -65,12 +68,12 @@ def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
     placement, node = _place()
     job = ReplayJob(
         config=runner_config(row, inputs.corpus.corpus, trace=inputs.corpus.path),
-        runners={side: Runner(artifacts[side].path, artifacts[side].record.sha256) for side in SIDES},
+        runners={side: _runner(artifacts[side]) for side in SIDES},
         timeout_seconds=float(row.timeout_seconds),
         work=work,
     )
     repetitions = replay_row(job, placement=placement, locks=inputs.locks_folder, progress=inputs.progress)
-    judge = Judge(row, inputs.corpus, folder=folder, root=inputs.workspace.root)
+    judge = Judge(row, inputs.corpus.corpus, inputs.totals, folder=folder, root=inputs.workspace.root)
     judgement = judge.judge(repetitions, {side: artifacts[side].record.sha256 for side in SIDES})
     # What explains the outcome was kept; the reports of a matching row go (rule 18).
     remove_tree(work)
@@ -112,6 +115,10 @@ def unbuilt(inputs: RowInputs) -> RowResult:
         baseline=sides.get("baseline", SideResult()),
         candidate=sides.get("candidate", SideResult()),
     )
+
+
+def _runner(artifact: Artifact) -> Runner:
+    return Runner(artifact.path, artifact.record.sha256, expected_identity(artifact.record))
 
 
 def _place() -> tuple[Placement, NodeRecord]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from replay_parity import __version__
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
 from replay_parity.corpus.provide import provide
 from replay_parity.corpus.slice import VerifiedSlice
+from replay_parity.corpus.totals import WorkloadTotals, totals
 from replay_parity.errors import BadInputError, BuildError, ManyErrors, RevisionError
 from replay_parity.parity.result import RETRIED, RowResult, settle
 from replay_parity.parity.verdict import SideSummary, Verdict, complete, count, decide, is_failing, is_green
@@ -40,7 +41,15 @@ class RunOptions:
     fresh: bool = False
 
 
-def run_campaign(campaign: str, *, options: RunOptions, settings: Settings, progress: Progress) -> Verdict:
+@dataclass(frozen=True)
+class Finished:
+    """A campaign that was decided: its verdict, and the folder that holds it and everything that it names."""
+
+    verdict: Verdict
+    folder: Path
+
+
+def run_campaign(campaign: str, *, options: RunOptions, settings: Settings, progress: Progress) -> Finished:
     """Run a campaign completely and keep its results; the verdict is returned and written.
 
     Raises a ReplayParityError when the campaign cannot be decided at all: bad input, infrastructure, an interrupt.
@@ -49,27 +58,44 @@ def run_campaign(campaign: str, *, options: RunOptions, settings: Settings, prog
     loaded = _only(load_campaign(Path(campaign)), options.rows)
     workspace = Workspace((options.output or Path(_DEFAULT_OUTPUT) / loaded.campaign.name).absolute())
     with workspace.held():
-        slices = _provide_all(loaded, options.corpus_folders, settings.cache, progress)
-        build_root = choose_build_root(settings.build_root, cache=settings.cache)
-        toolchain = resolve_toolchain(
-            loaded.campaign.build.toolchain, environment=settings.tool_environment, folder=build_root
-        )
-        cargo = Cargo(toolchain, build_root, settings.tool_environment)
-        sources = Sources(settings.cache, loaded.path.parent, settings.tool_environment, cargo)
-        progress.step("resolving the revisions")
-        plan = make_plan(loaded, sources=sources, toolchain=toolchain)
-        _refuse_moved(workspace.read_plan(), plan, fresh=options.fresh)
-        workspace.write_plan(plan)
-        revisions: dict[Side, Revision] = {"baseline": plan.baseline, "candidate": plan.candidate}
-        outcome: BuildOutcome | None = None
-        rows: list[RowResult] = []
-        if not plan.equal_trees:
-            outcome = _builder(loaded, cargo, sources, settings, workspace, progress).run(revisions)
-            results = _rows(plan, outcome, slices, workspace, settings, progress, fresh=options.fresh)
-            rows = complete([planned.row.name for planned in plan.rows], results, plan_sha256=plan.sha256)
-        verdict = _verdict(plan, outcome, rows, seconds=time.monotonic() - started)
+        prepared = prepare(loaded, options=options, workspace=workspace, settings=settings, progress=progress)
+        rows = _rows(prepared, workspace, settings, progress, fresh=options.fresh)
+        verdict = _verdict(prepared.plan, prepared.built, rows, seconds=time.monotonic() - started)
         workspace.write_verdict(verdict)
-    return verdict
+    return Finished(verdict, workspace.root)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Everything that rows are replayed from; `built` is None when there is nothing to compare."""
+
+    plan: Plan
+    slices: dict[str, VerifiedSlice]
+    totals: dict[str, WorkloadTotals]
+    built: BuildOutcome | None
+
+
+def prepare(
+    loaded: LoadedCampaign, *, options: RunOptions, workspace: Workspace, settings: Settings, progress: Progress
+) -> Prepared:
+    """Verify the corpora, resolve the revisions, keep the plan and build what the cache does not hold."""
+    slices = _provide_all(loaded, options.corpus_folders, settings.cache, progress)
+    build_root = choose_build_root(settings.build_root, cache=settings.cache)
+    toolchain = resolve_toolchain(
+        loaded.campaign.build.toolchain, environment=settings.tool_environment, folder=build_root
+    )
+    cargo = Cargo(toolchain, build_root, settings.tool_environment)
+    sources = Sources(settings.cache, loaded.path.parent, settings.tool_environment, cargo)
+    progress.step("resolving the revisions")
+    plan = make_plan(loaded, sources=sources, toolchain=toolchain)
+    _refuse_moved(workspace.read_plan(), plan, fresh=options.fresh)
+    workspace.write_plan(plan)
+    sums = {name: totals(verified) for name, verified in slices.items()}
+    if plan.equal_trees:
+        return Prepared(plan, slices, sums, None)
+    revisions: dict[Side, Revision] = {"baseline": plan.baseline, "candidate": plan.candidate}
+    builder = _builder(loaded, cargo, sources, settings, workspace, progress)
+    return Prepared(plan, slices, sums, builder.run(revisions))
 
 
 def _only(loaded: LoadedCampaign, names: Sequence[str]) -> LoadedCampaign:
@@ -146,29 +172,27 @@ def _builder(
 
 
 def _rows(
-    plan: Plan,
-    outcome: BuildOutcome,
-    slices: Mapping[str, VerifiedSlice],
-    workspace: Workspace,
-    settings: Settings,
-    progress: Progress,
-    *,
-    fresh: bool,
-) -> dict[str, RowResult]:
+    prepared: Prepared, workspace: Workspace, settings: Settings, progress: Progress, *, fresh: bool
+) -> list[RowResult]:
+    """Exactly the planned rows; none when there is nothing to compare."""
+    plan, built = prepared.plan, prepared.built
+    if built is None:
+        return []
     results: dict[str, RowResult] = {}
     for number, planned in enumerate(plan.rows, start=1):
         inputs = RowInputs(
             plan_sha256=plan.sha256,
             planned=planned,
-            corpus=slices[planned.corpus.name],
-            sides=outcome.sides,
+            corpus=prepared.slices[planned.corpus.name],
+            totals=prepared.totals[planned.corpus.name],
+            sides=built.sides,
             workspace=workspace,
             locks_folder=settings.locks,
             progress=progress,
             label=f"row {planned.row.name} ({number} of {len(plan.rows)})",
         )
         results[planned.row.name] = _row(planned, inputs, fresh=fresh)
-    return results
+    return complete([planned.row.name for planned in plan.rows], results, plan_sha256=plan.sha256)
 
 
 def _row(planned: PlannedRow, inputs: RowInputs, *, fresh: bool) -> RowResult:
@@ -211,7 +235,9 @@ def _verdict(plan: Plan, outcome: BuildOutcome | None, rows: list[RowResult], *,
 def _side(side: Side, revision: Revision, outcome: BuildOutcome | None) -> SideSummary:
     built = outcome.sides[side] if outcome is not None else None
     if isinstance(built, BuildError):
-        return SideSummary(revision=revision, build_error=f"{built.message} (log: {built.log})\n{built.excerpt}")
+        # Like every path in the verdict, below the folder for results.
+        log = f"logs/{Path(built.log).name}"
+        return SideSummary(revision=revision, build_error=f"{built.message} (log: {log})\n{built.excerpt}")
     return SideSummary(revision=revision, artifact=built.record if built is not None else None)
 
 

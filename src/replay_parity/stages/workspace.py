@@ -9,11 +9,11 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from replay_parity.errors import BadInputError
+from replay_parity.errors import BadInputError, InfrastructureError
 from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import Verdict
 from replay_parity.stages.plan import Plan
-from replay_parity.system.files import read_capped, storage_errors, write_whole
+from replay_parity.system.files import read_capped, remove_tree, storage_errors, write_whole
 from replay_parity.system.locks import host_lock
 
 _CAP = 64 << 20
@@ -36,9 +36,22 @@ class Workspace:
         """Keep other runs out of this folder; an old verdict is removed, so that it is never taken for a new one."""
         with storage_errors("make the folder for results", self.root):
             self.logs.mkdir(parents=True, exist_ok=True)
-        with host_lock(self.root / ".lock", "run", shared=False, timeout=_LOCK_WAIT_SECONDS):
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(host_lock(self.root / ".lock", "run", shared=False, timeout=_LOCK_WAIT_SECONDS))
+            except InfrastructureError as error:
+                raise InfrastructureError(
+                    "another run writes to this folder", where=str(self.root), hint="wait for it, or use --output"
+                ) from error
             self.verdict_path.unlink(missing_ok=True)
+            self._remove_unfinished()
             yield
+
+    def _remove_unfinished(self) -> None:
+        """Attempts without a result are leftovers of a run that was ended: nobody else is at work here."""
+        for folder in (self.root / "rows").glob("*/attempt-*"):
+            if not (folder / "result.json").is_file():
+                remove_tree(folder)
 
     @property
     def verdict_path(self) -> Path:
