@@ -111,10 +111,3 @@ class BuildError(ReplayParityError):
         self.side = side
         self.log = log
         self.excerpt = excerpt
-
-
-class InterruptedRun(ReplayParityError):  # noqa: N818 (an interrupt is not an error of the tool)
-    """The user or the machine asked to stop: exit code 130."""
-
-    exit_code = EXIT_INTERRUPTED
-    label = "interrupted"

@@ -71,7 +71,9 @@ def laid_out(version: str, folder: Path) -> Iterator[Laid]:
         slot = Slot(tool.root)
         slot.clear()
         prepared = builder._prepare(slot, "baseline", revision, None)
-        assert LayerStore(found.cache).restore(builder._layer_key(prepared), slot.target)
+        assert LayerStore(found.cache).restore(
+            builder._keys().layer(prepared.tree_sha256, prepared.lock_sha256), slot.target
+        )
         forget(slot.target / "release", [RUNNER])
         yield Laid(slot, tool, folder)
         slot.clear()

@@ -15,6 +15,7 @@ from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.compile import compile_runner, fetch_failure
 from replay_parity.pin.crates import verify_vendored
 from replay_parity.pin.identity import check_identity
+from replay_parity.pin.keys import Keys
 from replay_parity.pin.lockfile import compare_locks, merge_locks, packages, parse_lock
 from replay_parity.pin.models import ArtifactRecord, LockDifference, LockedPackage, Revision
 from replay_parity.pin.patch import apply_patch
@@ -30,8 +31,6 @@ from replay_parity.system.progress import Progress
 Side = Literal["baseline", "candidate"]
 SIDES: tuple[Side, Side] = ("baseline", "candidate")
 
-# Raised when the way of building changes, so that no artifact of the old way is taken for one of the new.
-_BUILDER_VERSION = 2
 _LOCK_CAP = 16 << 20
 _LOCK_WAIT_SECONDS = 4 * 3600.0
 
@@ -149,13 +148,14 @@ class Builder:
     ) -> tuple[Artifact, bool]:
         mine = prepared[side]
         store = ArtifactStore(self.cache)
-        key = self._artifact_key(revision, mine.lock_sha256)
+        key = self._keys().artifact(revision, mine.lock_sha256)
         found = store.find(key)
         if found is not None:
             return Artifact(*found), False
         layers = LayerStore(self.cache)
-        exact = self._layer_key(mine)
-        base = self._layer_key(prepared["baseline"]) if "baseline" in prepared else exact
+        exact = self._keys().layer(mine.tree_sha256, mine.lock_sha256)
+        under = prepared.get("baseline", mine)
+        base = self._keys().layer(under.tree_sha256, under.lock_sha256)
         log = self.logs / f"build-{side}.log"
         binary = compile_runner(
             slot,
@@ -194,42 +194,11 @@ class Builder:
             packages_verified=mine.verified,
         )
 
-    def _common(self) -> dict[str, object]:
-        return {
-            "builder": _BUILDER_VERSION,
-            "toolchain": self.cargo.toolchain.identity,
-            "profile": self.build.profile,
-            "flags": self.build.flags,
-            "features": self.build.features,
-        }
-
-    def _artifact_key(self, revision: Revision, lock_sha256: str) -> str:
-        return _digest(
-            {
-                **self._common(),
-                "revision": revision.id,
-                "core": revision.content,
-                "runner": runner_source_sha256(),
-                "lock": lock_sha256,
-                "patch": self.build.patch.sha256 if self.build.patch else None,
-                "negative_control": self.build.negative_control,
-            }
-        )
-
-    def _layer_key(self, prepared: _Prepared) -> str:
-        return _digest({**self._common(), "tree": prepared.tree_sha256, "lock": prepared.lock_sha256})
+    def _keys(self) -> Keys:
+        return Keys(self.build, self.cargo.toolchain)
 
     def _resolution_path(self, revisions: dict[Side, Revision]) -> Path:
-        key = _digest(
-            {
-                **self._common(),
-                **{side: [revisions[side].id, revisions[side].content] for side in SIDES},
-                "policy": self.build.lock,
-                "shipped_lock": sha256_bytes(shipped_lock()),
-                "runner": runner_source_sha256(),
-                "patch": self.build.patch.sha256 if self.build.patch else None,
-            }
-        )
+        key = self._keys().resolution([revisions[side] for side in SIDES])
         return self.cache / "resolutions" / f"{key}.json"
 
     def _remember(
@@ -250,7 +219,7 @@ class Builder:
         store = ArtifactStore(self.cache)
         sides: dict[Side, Artifact | BuildError] = {}
         for side in SIDES:
-            found = store.find(self._artifact_key(revisions[side], document["locks"][side]))
+            found = store.find(self._keys().artifact(revisions[side], document["locks"][side]))
             if found is None:
                 return None
             sides[side] = Artifact(*found)
@@ -260,10 +229,6 @@ class Builder:
 
 def _packages(lock: bytes) -> list[LockedPackage]:
     return packages(parse_lock(lock, where="Cargo.lock"))
-
-
-def _digest(document: dict[str, object]) -> str:
-    return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 
 def _nearest_lock(checkout: Path, core: str) -> bytes | None:

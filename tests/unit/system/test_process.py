@@ -355,16 +355,18 @@ def test_threads_that_compute_and_threads_that_wait(tmp_path: Path) -> None:
     script = """
 import os, threading, time
 for _ in range(3):
-    threading.Thread(target=time.sleep, args=(0.7,)).start()
+    threading.Thread(target=time.sleep, args=(1.5,)).start()
 if os.fork() == 0:
-    end = time.monotonic() + 0.6
+    end = time.monotonic() + 0.9
     while time.monotonic() < end: pass
     os._exit(0)
-end = time.monotonic() + 0.6
+end = time.monotonic() + 0.9
 while time.monotonic() < end: pass
 """
     done = run(spec(tmp_path, *python(script), cpus=frozenset({min(os.sched_getaffinity(0))})))
-    assert (done.peak_threads, done.peak_runnable) == (5, 2)
+    assert done.peak_threads == 5
+    # The sleepers wait, but one may be caught while it is woken.
+    assert 2 <= done.peak_runnable <= 3
 
 
 @linux
