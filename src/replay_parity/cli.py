@@ -23,6 +23,8 @@ from replay_parity.errors import (
 )
 
 _EXISTING_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+# A closed terminal too: our children live in sessions of their own and would stay.
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 _RUN_EXAMPLES = """\b
 Examples:
   replay-parity run demo
@@ -122,7 +124,8 @@ def diff(left: Path, right: Path, as_json: bool) -> None:  # noqa: FBT001
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit; expected failures, interrupts and bugs never look alike."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in _ENDING:
+        signal.signal(number, _interrupt)
     sys.exit(_guarded(arguments))
 
 
@@ -182,5 +185,6 @@ def _shown(text: str) -> str:
 
 def _interrupt(_number: int, _frame: FrameType | None) -> Any:
     # Like Ctrl-C: GitHub sends INT, then TERM; a second signal during clean-up must not break it.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for number in _ENDING:
+        signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

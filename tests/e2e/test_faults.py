@@ -98,9 +98,10 @@ def test_a_disk_that_is_full_during_a_replay_is_an_error_and_no_verdict_on_parit
     with small_disk(tmp_path / "disk", "6m") as disk:
         done = run_campaign("demo", disk / "results", "--row", DEMO_ROWS[0])
         assert done.code == 3, done.out + done.err
-        assert "No space left on device" in done.out
-        assert done.verdict["verdict"] == "ERROR"
-        assert done.row(DEMO_ROWS[0])["outcome"] == "replay_failed"
+        assert "No space left on device" in done.err
+        assert "free some space" in done.err
+        assert not (disk / "results" / "verdict.json").exists()
+        assert not list((disk / "results").rglob("work")), "what was half-written is gone"
     again = run_campaign("demo", tmp_path / "results", "--row", DEMO_ROWS[0])
     assert again.code == 0
 

@@ -41,6 +41,23 @@ class Judge:
 
     def judge(self, repetitions: _Repetitions, artifacts: Mapping[Side, str]) -> Judgement:
         """Outcome of all repetitions; `artifacts` are the SHA-256 of the runners."""
+        digests, broken = self._prove_all(repetitions)
+        sides = {side: side_result(repetitions[side], digests[side], artifacts[side]) for side in SIDES}
+        failed = undecided(repetitions)
+        if failed is not None:
+            failed.sides = sides
+            if failed.outcome != "baseline_unsupported":
+                return failed
+        # Beside a baseline that refuses the row, the candidate alone must be sound and stable all the same (rule 24).
+        if broken:
+            return self._invalid(broken, repetitions, sides)
+        for side in SIDES:
+            if len(set(sides[side].digests)) > 1:
+                return self._unstable(side, repetitions[side], sides)
+        return failed or self._stable(repetitions, sides)
+
+    def _prove_all(self, repetitions: _Repetitions) -> tuple[dict[Side, list[Digests | None]], dict[Side, str]]:
+        """Digests beside the repetitions, None where there is no record, and per side what its record is refused for."""
         digests: dict[Side, list[Digests | None]] = {side: [] for side in SIDES}
         broken: dict[Side, str] = {}
         for side in SIDES:
@@ -50,17 +67,7 @@ class Judge:
                 except BadInputError as error:
                     digests[side].append(None)
                     broken.setdefault(side, f"repetition {repetition.index}: {error}")
-        sides = {side: side_result(repetitions[side], digests[side], artifacts[side]) for side in SIDES}
-        failed = undecided(repetitions)
-        if failed is not None:
-            failed.sides = sides
-            return failed
-        if broken:
-            return self._invalid(broken, repetitions, sides)
-        for side in SIDES:
-            if len(set(sides[side].digests)) > 1:
-                return self._unstable(side, repetitions[side], sides)
-        return self._stable(repetitions, sides)
+        return digests, broken
 
     def _prove(self, repetition: Repetition) -> Digests:
         """Equal bytes have equal form: of equal reports only the first is parsed."""
@@ -110,7 +117,10 @@ class Judge:
         wanted = self._row.expected.canonical_sha256
         if side == "baseline" and wanted is not None and wanted != result.digests[0]:
             report.problems.append(f"the canonical SHA-256 is {result.digests[0]}, the row expects {wanted}")
-        update = {"evidence_problems": tuple(report.problems), "evidence_notes": tuple(report.notes)}
+        update = {
+            "evidence_problems": tuple(report.problems),
+            "evidence_notes": (*result.evidence_notes, *report.notes),
+        }
         return result.model_copy(update=update)
 
     def _mismatch(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:

@@ -125,4 +125,4 @@ def _place() -> tuple[Placement, NodeRecord]:
     usable = usable_cpus()
     cores = read_cores(usable)
     node = record_node(cores, usable)
-    return place(cores, pinning=node.pinning), node
+    return place(cores, pinning=node.pinning, quota=node.cpu_quota), node

@@ -36,7 +36,7 @@ def side_result(
         results_digests=tuple(digest.results for digest in known),
         qualification=first.model_dump() if first is not None else None,
         repetitions=tuple(_repetition(item, digest) for item, digest in zip(repetitions, digests, strict=True)),
-        evidence_notes=tuple(_thread_notes(repetitions)),
+        evidence_notes=tuple(dict.fromkeys(fault for item in repetitions for fault in item.faults)),
     )
 
 
@@ -86,12 +86,6 @@ def _repetition(item: Repetition, digest: Digests | None) -> RepetitionResult:
         peak_rss_bytes=item.peak_rss_bytes,
         cpus=item.cpus,
     )
-
-
-def _thread_notes(repetitions: Sequence[Repetition]) -> list[str]:
-    peak = max((item.peak_threads for item in repetitions), default=0)
-    # A set holds one CPU: threads would share it, and their order could leak into a record.
-    return [f"a replay ran {peak} threads on one CPU; the node's CPU sets hold one"] if peak > 1 else []
 
 
 def _first_broken(repetitions: Sequence[Repetition]) -> Repetition | None:
