@@ -57,7 +57,7 @@ class Judge:
         return failed or self._stable(repetitions, sides)
 
     def _prove_all(self, repetitions: _Repetitions) -> tuple[dict[Side, list[Digests | None]], dict[Side, str]]:
-        """Digests beside the repetitions, None where there is no record, and per side what its record is refused for."""
+        """Digests beside the repetitions (None without a record), and per side what its record is refused for."""
         digests: dict[Side, list[Digests | None]] = {side: [] for side in SIDES}
         broken: dict[Side, str] = {}
         for side in SIDES:
