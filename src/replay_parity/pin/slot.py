@@ -21,7 +21,7 @@ _CONFIGURING = (".cargo", "rust-toolchain", "rust-toolchain.toml")
 def choose_build_root(configured: Path | None, *, cache: Path) -> Path:
     """A private folder none of whose parents has a `.cargo` or a toolchain file: cargo reads every parent (rule 8).
 
-    The configured folder must be clean; otherwise the cache is taken when it is, then the system's temporary space.
+    The configured folder must be clean; otherwise the system's temporary space is taken when it is, then the cache.
     """
     if configured is not None:
         culprit = configuring_parent(configured)
@@ -33,7 +33,8 @@ def choose_build_root(configured: Path | None, *, cache: Path) -> Path:
             )
         return private_folder(configured)
     name = f"replay-parity-{os.getuid()}"
-    for candidate in (cache / "build", Path("/var/tmp") / name, Path(tempfile.gettempdir()) / name):  # noqa: S108
+    # The cache comes last: a home folder gets its `.cargo` when cargo is used for the first time.
+    for candidate in (Path("/var/tmp") / name, Path(tempfile.gettempdir()) / name, cache / "build"):  # noqa: S108
         if configuring_parent(candidate) is None and os.access(_existing(candidate), os.W_OK):
             return private_folder(candidate)
     raise InfrastructureError(

@@ -23,9 +23,9 @@ def test_a_cache_below_configuration_is_not_used_for_builds(tmp_path: Path, name
         choose_build_root(cache / "build", cache=cache)
 
 
-def test_a_clean_cache_is_used(tmp_path: Path) -> None:
-    root = choose_build_root(None, cache=tmp_path / "cache")
-    assert root == tmp_path / "cache" / "build"
+def test_a_configured_folder_is_used_and_private(tmp_path: Path) -> None:
+    root = choose_build_root(tmp_path / "builds", cache=tmp_path / "cache")
+    assert root == tmp_path / "builds"
     assert root.stat().st_mode & 0o777 == 0o700
 
 
