@@ -72,11 +72,13 @@ def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
         timeout_seconds=float(row.timeout_seconds),
         work=work,
     )
-    repetitions = replay_row(job, placement=placement, locks=inputs.locks_folder, progress=inputs.progress)
-    judge = Judge(row, inputs.corpus.corpus, inputs.totals, folder=folder, root=inputs.workspace.root)
-    judgement = judge.judge(repetitions, {side: artifacts[side].record.sha256 for side in SIDES})
-    # What explains the outcome was kept; the reports of a matching row go (rule 18).
-    remove_tree(work)
+    try:
+        repetitions = replay_row(job, placement=placement, locks=inputs.locks_folder, progress=inputs.progress)
+        judge = Judge(row, inputs.corpus.corpus, inputs.totals, folder=folder, root=inputs.workspace.root)
+        judgement = judge.judge(repetitions, {side: artifacts[side].record.sha256 for side in SIDES})
+    finally:
+        # What explains the outcome was kept; the reports of a matching row go (rule 18).
+        remove_tree(work)
     result = RowResult(
         plan_sha256=inputs.plan_sha256,
         input_sha256=inputs.sha256,
