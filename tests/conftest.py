@@ -6,6 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A loaded machine is no fault of the code; the nightly run looks longer.
+settings.register_profile("default", deadline=None, print_blob=True)
+settings.register_profile("nightly", parent=settings.get_profile("default"), max_examples=2_000)
+settings.load_profile("nightly" if os.environ.get("REPLAY_PARITY_NIGHTLY") else "default")
 
 _UNIT = Path(__file__).parent / "unit"
 

@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from replay_parity.campaign.base import Model, Sha256
-from replay_parity.errors import EXIT_DIFFERENT, EXIT_INFRASTRUCTURE, EXIT_OK
+from replay_parity.errors import EXIT_BAD_INPUT, EXIT_DIFFERENT, EXIT_INFRASTRUCTURE, EXIT_OK
 from replay_parity.parity.result import Outcome, RowResult
 from replay_parity.pin.models import ArtifactRecord, LockDifference, Revision, Toolchain
 
@@ -86,14 +86,19 @@ def complete(planned: Sequence[str], results: Mapping[str, RowResult], *, plan_s
     return rows
 
 
-def decide(rows: Sequence[RowResult], *, equal_trees: bool) -> tuple[VerdictName, int]:
-    """Verdict and exit code. FAIL beats ERROR; no rows are never green unless the trees are equal."""
+def decide(
+    rows: Sequence[RowResult], *, equal_trees: bool, baseline_unbuildable: bool = False
+) -> tuple[VerdictName, int]:
+    """Verdict and exit code. FAIL beats ERROR; no rows are never green unless the trees are equal.
+
+    A baseline that does not compile is a wrong input, not a fault of the machine.
+    """
     if equal_trees and not rows:
         return "PASS", EXIT_OK
     if any(is_failing(row) for row in rows):
         return "FAIL", EXIT_DIFFERENT
     if not rows or not all(is_green(row) for row in rows):
-        return "ERROR", EXIT_INFRASTRUCTURE
+        return "ERROR", EXIT_BAD_INPUT if baseline_unbuildable else EXIT_INFRASTRUCTURE
     if any(row.outcome == "excepted" for row in rows):
         return "PASS_WITH_SEMANTIC_EXCEPTIONS", EXIT_OK
     return "PASS", EXIT_OK

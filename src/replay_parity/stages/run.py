@@ -210,7 +210,9 @@ def _row(planned: PlannedRow, inputs: RowInputs, *, fresh: bool) -> RowResult:
 
 
 def _verdict(plan: Plan, outcome: BuildOutcome | None, rows: list[RowResult], *, seconds: float) -> Verdict:
-    name, exit_code = decide(rows, equal_trees=plan.equal_trees)
+    built = outcome.sides["baseline"] if outcome is not None else None
+    unbuildable = isinstance(built, BuildError) and built.kind in {"revision", "runner_api"}
+    name, exit_code = decide(rows, equal_trees=plan.equal_trees, baseline_unbuildable=unbuildable)
     return Verdict(
         tool_version=__version__,
         verdict=name,

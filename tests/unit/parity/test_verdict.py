@@ -58,6 +58,13 @@ def test_a_candidate_that_alone_breaks_fails_and_a_baseline_does_not(outcome: Ou
     assert decide([row(outcome)], equal_trees=False) == ("ERROR", 3)
 
 
+def test_a_baseline_that_does_not_compile_is_a_wrong_input() -> None:
+    rows = [row("build_failed", fault="baseline")]
+    assert decide(rows, equal_trees=False, baseline_unbuildable=True) == ("ERROR", 2)
+    assert decide([*rows, row("mismatch")], equal_trees=False, baseline_unbuildable=True) == ("FAIL", 1)
+    assert decide([row("match")], equal_trees=False, baseline_unbuildable=True) == ("PASS", 0)
+
+
 def test_fail_beats_error_and_error_beats_pass() -> None:
     assert decide([row("match"), row("missing"), row("mismatch")], equal_trees=False) == ("FAIL", 1)
     assert decide([row("match"), row("missing")], equal_trees=False) == ("ERROR", 3)
