@@ -61,8 +61,8 @@ def test_an_interrupt_ends_everything_and_the_next_run_continues(number: signal.
     kept = first.read_bytes()
     done = run_campaign("demo", output)
     assert done.code == 0, done.err
-    assert f"row {DEMO_ROWS[0]}" not in done.err, "a finished row is not replayed again"
-    assert f"row {DEMO_ROWS[-1]}" in done.err
+    assert f": {DEMO_ROWS[0]}" not in done.err, "a finished row is not replayed again"
+    assert f": {DEMO_ROWS[-1]}" in done.err
     assert first.read_bytes() == kept
     assert not list(output.rglob("*.part"))
     assert not list(output.rglob("work"))

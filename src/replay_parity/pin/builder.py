@@ -114,7 +114,7 @@ class Builder:
         return BuildOutcome(sides=sides, lock_differences=differences, compiled=tuple(compiled))
 
     def _prepare(self, slot: Slot, side: Side, revision: Revision, baseline: _Prepared | None) -> _Prepared:
-        self.progress.step(f"{side} {revision.short}: laying out sources and dependencies")
+        self.progress.step(f"{side} {revision.short}: laying out sources")
         slot.clear_sources()
         self.sources.lay_out(revision, slot.checkout)
         if self.patch is not None:

@@ -26,6 +26,8 @@ _PROFILE_FOLDERS = {"release": "release", "dev": "debug"}
 _TELL_SECONDS = 1.0
 # Words of cargo about a manifest or a lock that belongs to the revision, not to the network.
 _MANIFEST_PLACE = re.compile(r"--> .*Cargo\.toml:\d+")
+# Cargo names the folder of a path package; on a progress line the name is enough.
+_FOLDER = re.compile(r" \(/.*\)$|^Compiling ")
 _FEATURE_WORDS = re.compile(r"does not (?:have|contain) (?:this|that|these|feature)")
 _MANIFEST_WORDS = ("failed to parse manifest", "failed to load manifest", "no targets specified", "invalid manifest")
 
@@ -50,7 +52,7 @@ def compile_runner(
     """
     profile_folder = slot.target / _PROFILE_FOLDERS[build.profile]
     known = _restore(slot, layers, exact=exact, base=base, profile_folder=profile_folder)
-    progress.step(f"{side} {revision.short}: compiling" + (f" ({known} reused)" if known else ""))
+    progress.step(f"{side} {revision.short}: compiling" + (f", {known} reused" if known else ""))
     messages = log.with_suffix(".jsonl")
     completed = cargo.build(
         slot.path,
@@ -115,13 +117,13 @@ def _restore(slot: Slot, layers: LayerStore, *, exact: str, base: str, profile_f
     """Bring what was compiled before into the target folder; says in words what is reused."""
     if layers.restore(exact, slot.target):
         forget(profile_folder, [RUNNER_PACKAGE])
-        return "the compiled engine is"
+        return "engine"
     if not slot.target.exists() and not layers.restore(base, slot.target):
         return ""
     # File times are pinned, so cargo would take another revision's engine for this one: forget everything that was
     # compiled from a folder.
     forget(profile_folder, _compiled_from_folders(profile_folder))
-    return "compiled dependencies are"
+    return "dependencies"
 
 
 def _compiled_from_folders(profile_folder: Path) -> list[str]:
@@ -151,7 +153,7 @@ def _teller(messages: Path, log: Path, progress: Progress) -> Callable[[], None]
         done = sum(1 for message in read_messages(messages) if message.get("reason") == "compiler-artifact")
         lines = tail_of(log, size=400).splitlines()
         current = lines[-1].strip() if lines else "starting"
-        progress.detail(f"{now - started:.0f} s, {done} units done, {current}")
+        progress.detail(f"{now - started:.0f} s, {done} units, {_FOLDER.sub('', current)}")
 
     return tick
 

@@ -206,10 +206,11 @@ def _refuse_full_disk(work: Path, repetitions: Sequence[Repetition]) -> None:
 
 
 def _teller(index: int, group: Sequence[Side], progress: Progress) -> Callable[[], None]:
-    words, started = " and ".join(group), time.monotonic()
+    alone = f", {group[0]}" if len(group) == 1 else ""
+    started = time.monotonic()
 
     def tick() -> None:
-        progress.detail(f"repetition {index} of {REPETITIONS}, {words}, {time.monotonic() - started:.0f} s")
+        progress.detail(f"repetition {index} of {REPETITIONS}{alone}, {time.monotonic() - started:.0f} s")
 
     return tick
 

@@ -61,7 +61,7 @@ class RowInputs:
 def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
     """Replay and judge one attempt; its result is kept in the workspace, last of all."""
     started = time.monotonic()
-    inputs.progress.step(f"{inputs.label}: replaying")
+    inputs.progress.step(inputs.label)
     row, artifacts = inputs.planned.row, inputs.artifacts
     folder = inputs.workspace.row_folder(row.name, attempt)
     work = private_folder(folder / "work")

@@ -189,7 +189,7 @@ def _rows(
             workspace=workspace,
             locks_folder=settings.locks,
             progress=progress,
-            label=f"row {planned.row.name} ({number} of {len(plan.rows)})",
+            label=f"row {number} of {len(plan.rows)}: {planned.row.name}",
         )
         results[planned.row.name] = _row(planned, inputs, fresh=fresh)
     return complete([planned.row.name for planned in plan.rows], results, plan_sha256=plan.sha256)
