@@ -42,7 +42,8 @@ class Cargo:
         """
         completed = run(
             ProcessSpec(
-                argv=[self._program("cargo"), "vendor", "--versioned-dirs", "vendor"],
+                # Without the option cargo goes around the mirrors of the user's configuration.
+                argv=[self._program("cargo"), "vendor", "--respect-source-config", "--versioned-dirs", "vendor"],
                 cwd=project,
                 env=self._fetch_environment(),
                 stdout=project / _SOURCES_FILE,
