@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 import orjson
+from pydantic import ValidationError
 
 from replay_parity.campaign.models import Build
 from replay_parity.errors import BuildError, ProcessError
@@ -215,15 +216,20 @@ class Builder:
         path = self._resolution_path(revisions)
         if not path.is_file():
             return None
-        document = orjson.loads(read_capped(path, cap=_LOCK_CAP))
+        try:
+            document = orjson.loads(read_capped(path, cap=_LOCK_CAP))
+            locks = {side: str(document["locks"][side]) for side in SIDES}
+            differences = tuple(LockDifference.model_validate(item) for item in document["differences"])
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValidationError):
+            # A damaged memory costs a resolution, nothing more.
+            return None
         store = ArtifactStore(self.cache)
         sides: dict[Side, Artifact | BuildError] = {}
         for side in SIDES:
-            found = store.find(self._keys().artifact(revisions[side], document["locks"][side]))
+            found = store.find(self._keys().artifact(revisions[side], locks[side]))
             if found is None:
                 return None
             sides[side] = Artifact(*found)
-        differences = tuple(LockDifference.model_validate(item) for item in document["differences"])
         return BuildOutcome(sides=sides, lock_differences=differences, compiled=())
 
 

@@ -98,6 +98,19 @@ def test_a_damaged_artifact_is_never_used(workshop: Workshop, damage: str) -> No
     assert artifact(after, "candidate").record.sha256 == artifact(before, "candidate").record.sha256
 
 
+@pytest.mark.parametrize(
+    "content", ["", "{", "[]", "{}", '{"locks": {"baseline": "x", "candidate": "y"}, "differences": [1]}']
+)
+def test_a_damaged_resolution_is_made_anew(workshop: Workshop, content: str) -> None:
+    first, second = workshop.scratch.tiny(source=source(1)), workshop.scratch.tiny(source=source(2))
+    before, _ = workshop.build(first, second)
+    for path in (workshop.folder / "cache" / "resolutions").iterdir():
+        path.write_text(content)
+    after, _ = workshop.build(first, second)
+    assert after.compiled == ()
+    assert artifact(after, "candidate").record == artifact(before, "candidate").record
+
+
 def test_a_layer_that_is_gone_or_damaged_costs_time_only(workshop: Workshop) -> None:
     first, second = workshop.scratch.tiny(source=source(1)), workshop.scratch.tiny(source=source(2))
     workshop.build(first, second)
