@@ -1,0 +1,1 @@
+"""GitHub: events to facts, one HTTP client, outputs and commands that nothing can break out of."""
