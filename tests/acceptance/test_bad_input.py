@@ -120,7 +120,7 @@ def test_a_branch_that_moved_is_never_followed_silently(tmp_path: Path) -> None:
     # The runner does not compile on this baseline, so nothing can be decided; the plan with its commit is kept.
     assert done.code == 2, done.err
     assert done.verdict["verdict"] == "ERROR"
-    assert "API" in done.verdict["baseline"]["build_error"]
+    assert "API" in done.verdict["builds"][0]["baseline"]["error"]
     moved = scratch.tiny(source="// three")
     done = run_campaign(campaign, tmp_path / "results")
     refused(done.code, done.err, "branch 'main' moved from", moved, "/candidate/revision", "--fresh")

@@ -146,7 +146,7 @@ def test_0_12_1_only_adds_seven_patterns_to_the_results(additive: Finished, row:
 
 
 def test_a_dirty_release_is_recorded_as_such(additive: Finished) -> None:
-    revision = additive.verdict["baseline"]["revision"]
+    revision = additive.verdict["baseline"]
     assert revision["dirty"] is True
     assert revision["commit"] == "05f00f7c7e656bcb6f53b7d3a46cc2532e1fc264"
-    assert additive.verdict["candidate"]["revision"]["checksum"].startswith("e85996df5439800b")
+    assert additive.verdict["candidate"]["checksum"].startswith("e85996df5439800b")

@@ -32,7 +32,7 @@ def test_git_commits_give_the_digests_of_the_releases(tmp_path: Path) -> None:
     )
     by_commit = run_campaign(git, tmp_path / "git")
     assert by_commit.code == 1, by_commit.err
-    candidate = by_commit.verdict["candidate"]["revision"]
+    candidate = by_commit.verdict["candidate"]
     assert (candidate["asked"], candidate["asked_as"], candidate["commit"]) == ("main", "branch", new)
     crates = write_campaign(
         tmp_path,
@@ -139,7 +139,7 @@ def test_a_candidate_that_does_not_compile_fails_with_the_error_on_one_screen(tm
     assert done.code == 1, done.err
     assert done.row("demo-vllm-aggregated")["outcome"] == "build_failed"
     assert done.row("demo-vllm-aggregated")["fault"] == "candidate"
-    error = done.verdict["candidate"]["build_error"]
+    error = done.verdict["builds"][0]["candidate"]["error"]
     assert "the candidate does not compile" in error
     assert "lib.rs" in error
     assert len(error.splitlines()) < 40

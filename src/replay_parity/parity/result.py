@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from replay_parity.campaign.base import Identifier, Model, Sha256
+from replay_parity.campaign.sealed import Sealed
 from replay_parity.replay.node import NodeRecord
 
 Outcome = Literal[
@@ -28,6 +29,14 @@ Outcome = Literal[
 RETRIED: frozenset[Outcome] = frozenset({"build_failed", "replay_failed", "timed_out", "missing", "invalid"})
 
 Fault = Literal["baseline", "candidate", "both"]
+
+# The runner of a campaign that names none: the machine that runs it.
+DEFAULT_RUNNER = "default"
+
+
+def planned_id(row: str, runner: str) -> str:
+    """One id for a row on a runner; `@` is in no identifier, so two of them never meet."""
+    return row if runner == DEFAULT_RUNNER else f"{row}@{runner}"
 
 
 class Refusal(Model):
@@ -78,15 +87,16 @@ class DifferenceSummary(Model):
     top: tuple[str, ...] = Field(default=(), description="The most frequent patterns in words, results first.")
 
 
-class RowResult(Model):
-    """What became of a row, bound to the plan and the bytes that it was made from."""
+class RowResult(Sealed):
+    """What became of a row on one runner, bound to the plan and the bytes that it was made from."""
 
     schema_version: Literal[1] = 1
     plan_sha256: Sha256
     input_sha256: Sha256 = Field(description="Digest of everything that decides about the result; a resume needs it.")
     row: Identifier
+    runner: Identifier = Field(default=DEFAULT_RUNNER, description="Class of machines that the row was planned for.")
     title: str
-    attempt: Annotated[int, Field(ge=1)]
+    attempt: Annotated[int, Field(ge=1, description="On GitHub the attempt of the run, which a re-run raises.")]
     outcome: Outcome
     reason: str
     fault: Fault | None = None
@@ -97,6 +107,11 @@ class RowResult(Model):
     node: NodeRecord | None = None
     placement: str | None = None
     seconds: float = 0.0
+
+    @property
+    def id(self) -> str:
+        """The planned unit: the row, and its runner where there are several."""
+        return planned_id(self.row, self.runner)
 
 
 def settle(attempts: list[RowResult]) -> RowResult:

@@ -7,9 +7,10 @@ from typing import Literal
 
 from pydantic import Field
 
-from replay_parity.campaign.base import Model, Sha256
+from replay_parity.campaign.base import Identifier, Model, Sha256
 from replay_parity.errors import EXIT_BAD_INPUT, EXIT_DIFFERENT, EXIT_INFRASTRUCTURE, EXIT_OK
-from replay_parity.parity.result import Outcome, RowResult
+from replay_parity.github.origin import Origin
+from replay_parity.parity.result import Outcome, RowResult, planned_id
 from replay_parity.pin.models import ArtifactRecord, LockDifference, Revision, Toolchain
 
 VerdictName = Literal["PASS", "PASS_WITH_SEMANTIC_EXCEPTIONS", "FAIL", "ERROR"]
@@ -21,12 +22,22 @@ _FAILING: frozenset[Outcome] = frozenset(
 _FAILING_WHEN_CANDIDATE_ALONE: frozenset[Outcome] = frozenset({"build_failed", "replay_failed", "timed_out", "invalid"})
 
 
-class SideSummary(Model):
-    """One revision with its artifact, or why there is none."""
+class SideBuild(Model):
+    """The artifact of one side on one runner, or why there is none."""
 
-    revision: Revision
     artifact: ArtifactRecord | None = None
-    build_error: str | None = None
+    error: str | None = None
+    error_kind: str | None = Field(default=None, description="'revision' and 'runner_api' lie in the sources.")
+
+
+class BuildSummary(Model):
+    """What was built on one runner: both sides with one toolchain, and every lock entry that differs (rules 7, 8)."""
+
+    runner: Identifier
+    toolchain: Toolchain | None = None
+    baseline: SideBuild
+    candidate: SideBuild
+    lock_differences: tuple[LockDifference, ...] = ()
 
 
 class CampaignSummary(Model):
@@ -44,20 +55,28 @@ class Verdict(Model):
     tool_version: str
     verdict: VerdictName
     exit_code: int
-    plan_sha256: Sha256
-    campaign: CampaignSummary
-    baseline: SideSummary
-    candidate: SideSummary
-    toolchain: Toolchain
-    runner_source_sha256: Sha256
-    equal_trees: bool = Field(description="Nothing to compare: both sides are the same sources.")
+    plan_sha256: Sha256 | None = Field(default=None, description="None when no plan could be made.")
+    campaign: CampaignSummary | None = None
+    baseline: Revision | None = None
+    candidate: Revision | None = None
+    runner_source_sha256: Sha256 | None = None
+    equal_trees: bool = Field(default=False, description="Nothing to compare: both sides are the same sources.")
+    self_compare: bool = Field(default=False, description="One revision on both sides: the check itself is checked.")
+    advisory: bool = Field(default=False, description="The verdict is shown, but stands in nobody's way.")
+    origin: Origin | None = None
+    problems: tuple[str, ...] = Field(default=(), description="Why the campaign as a whole cannot be green.")
     notes: tuple[str, ...] = ()
-    counts: dict[str, int]
-    failed_rows: tuple[str, ...]
-    undecided_rows: tuple[str, ...]
-    rows: tuple[RowResult, ...]
-    lock_differences: tuple[LockDifference, ...] = ()
-    seconds: float = Field(description="Wall time of the run; no performance result of the engine.")
+    counts: dict[str, int] = Field(default_factory=dict)
+    failed_rows: tuple[str, ...] = ()
+    undecided_rows: tuple[str, ...] = ()
+    rows: tuple[RowResult, ...] = ()
+    builds: tuple[BuildSummary, ...] = ()
+    seconds: float = Field(default=0.0, description="Wall time of the run; no performance result of the engine.")
+
+    @property
+    def lock_differences(self) -> tuple[LockDifference, ...]:
+        """Dependencies that differ between the sides, each once, of all runners."""
+        return tuple(dict.fromkeys(item for build in self.builds for item in build.lock_differences))
 
 
 def is_failing(result: RowResult) -> bool:
@@ -72,32 +91,38 @@ def is_green(result: RowResult) -> bool:
     return result.outcome in {"match", "excepted"}
 
 
-def complete(planned: Sequence[str], results: Mapping[str, RowResult], *, plan_sha256: str) -> list[RowResult]:
-    """Exactly the planned rows, in the plan's order; a missing one says so, one of another plan is invalid."""
+def complete(
+    planned: Sequence[tuple[str, str]], results: Mapping[str, RowResult], *, plan_sha256: str
+) -> list[RowResult]:
+    """Exactly the planned pairs of row and runner, in the plan's order; `results` are keyed by planned id.
+
+    A missing one says so, one of another plan is invalid.
+    """
     rows: list[RowResult] = []
-    for name in planned:
-        result = results.get(name)
+    for row, runner in planned:
+        result = results.get(planned_id(row, runner))
         if result is None:
-            rows.append(_absent(name, plan_sha256, "missing", "no result was found for this planned row"))
+            reason = "no result was found for this planned row"
+            rows.append(absent(row, runner, plan_sha256=plan_sha256, outcome="missing", reason=reason))
         elif result.plan_sha256 != plan_sha256:
-            rows.append(_absent(name, plan_sha256, "invalid", "the result belongs to another plan"))
+            reason = "the result belongs to another plan"
+            rows.append(absent(row, runner, plan_sha256=plan_sha256, outcome="invalid", reason=reason))
         else:
             rows.append(result)
     return rows
 
 
 def decide(
-    rows: Sequence[RowResult], *, equal_trees: bool, baseline_unbuildable: bool = False
+    rows: Sequence[RowResult], *, equal_trees: bool, baseline_unbuildable: bool = False, problems: bool = False
 ) -> tuple[VerdictName, int]:
     """Verdict and exit code. FAIL beats ERROR; no rows are never green unless the trees are equal.
 
-    A baseline that does not compile is a wrong input, not a fault of the machine.
+    A baseline that does not compile is a wrong input, not a fault of the machine. `problems` of the campaign as a
+    whole (an unplanned result, two artifacts for one revision) stand in the way of any green.
     """
-    if equal_trees and not rows:
-        return "PASS", EXIT_OK
     if any(is_failing(row) for row in rows):
         return "FAIL", EXIT_DIFFERENT
-    if not rows or not all(is_green(row) for row in rows):
+    if problems or not all(is_green(row) for row in rows) or not (rows or equal_trees):
         return "ERROR", EXIT_BAD_INPUT if baseline_unbuildable else EXIT_INFRASTRUCTURE
     if any(row.outcome == "excepted" for row in rows):
         return "PASS_WITH_SEMANTIC_EXCEPTIONS", EXIT_OK
@@ -112,12 +137,14 @@ def count(rows: Sequence[RowResult]) -> dict[str, int]:
     return counts
 
 
-def _absent(name: str, plan_sha256: str, outcome: Outcome, reason: str) -> RowResult:
+def absent(row: str, runner: str, *, plan_sha256: str, outcome: Outcome, reason: str) -> RowResult:
+    """A result that stands for one that is not there or cannot be used."""
     return RowResult(
         plan_sha256=plan_sha256,
         input_sha256="0" * 64,
-        row=name,
-        title=name,
+        row=row,
+        runner=runner,
+        title=row,
         attempt=1,
         outcome=outcome,
         reason=reason,

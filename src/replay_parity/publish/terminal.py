@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from replay_parity.parity.result import RowResult
-from replay_parity.parity.verdict import SideSummary, Verdict, is_failing, is_green
+from replay_parity.parity.verdict import SideBuild, Verdict, is_failing, is_green
+from replay_parity.pin.models import Revision
 from replay_parity.publish.plain import visible
 
 _STYLES = {
@@ -34,8 +35,11 @@ def render_verdict(verdict: Verdict) -> RenderableType:
     if verdict.rows:
         parts.append(_table(verdict))
     parts += [_row_details(row) for row in verdict.rows if not is_green(row) or row.candidate.evidence_notes]
-    parts += [_build_error(side) for side in (verdict.baseline, verdict.candidate) if side.build_error is not None]
+    parts += [
+        _build_error(side.error) for build in verdict.builds for side in (build.baseline, build.candidate) if side.error
+    ]
     parts += _lock_lines(verdict)
+    parts += [Text(f"problem: {visible(problem)}", style="bold red") for problem in verdict.problems]
     parts += [Text(f"note: {visible(note)}", style="yellow") for note in verdict.notes]
     parts.append(_foot(verdict))
     return Group(*parts)
@@ -43,27 +47,29 @@ def render_verdict(verdict: Verdict) -> RenderableType:
 
 def _head(verdict: Verdict) -> Text:
     text = Text()
+    if verdict.campaign is None or verdict.baseline is None or verdict.candidate is None:
+        return Text("no plan could be made", style="bold")
     text.append(f"{visible(verdict.campaign.title)}\n", style="bold")
-    for name, side in (("baseline ", verdict.baseline), ("candidate", verdict.candidate)):
-        text.append(f"  {name}  {_side(side)}\n")
-    text.append(f"  {visible(verdict.campaign.relationship)}; {verdict.toolchain.rustc}")
+    text.append(f"  baseline   {_side(verdict.baseline, [build.baseline for build in verdict.builds])}\n")
+    text.append(f"  candidate  {_side(verdict.candidate, [build.candidate for build in verdict.builds])}\n")
+    toolchains = dict.fromkeys(build.toolchain.rustc for build in verdict.builds if build.toolchain)
+    text.append(f"  {'; '.join((visible(verdict.campaign.relationship), *toolchains))}")
     return text
 
 
-def _side(side: SideSummary) -> str:
-    revision = side.revision
+def _side(revision: Revision, builds: list[SideBuild]) -> str:
     commit = revision.commit or "no recorded commit"
     name = visible(revision.short)
     origin = (
         f"{name}  commit {commit[:_SHORT]}" if revision.kind == "crate" else f"{name}  {visible(revision.repository)}"
     )
-    artifact = f"  artifact {side.artifact.sha256[:_SHORT]}" if side.artifact else "  no artifact"
-    return origin + artifact
+    artifacts = dict.fromkeys(build.artifact.sha256[:_SHORT] for build in builds if build.artifact)
+    return origin + (f"  artifact {', '.join(artifacts)}" if artifacts else "  no artifact")
 
 
 def _table(verdict: Verdict) -> Table:
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False, header_style="bold")
-    table.add_column("row", overflow="fold", min_width=min(_ROW_WIDTH, max(len(row.row) for row in verdict.rows)))
+    table.add_column("row", overflow="fold", min_width=min(_ROW_WIDTH, max(len(row.id) for row in verdict.rows)))
     table.add_column("outcome", overflow="fold")
     table.add_column("digests", no_wrap=True)
     table.add_column("virtual ms", justify="right", no_wrap=True)
@@ -72,7 +78,7 @@ def _table(verdict: Verdict) -> Table:
     for row in verdict.rows:
         style = "green" if is_green(row) else "red" if is_failing(row) else "yellow"
         table.add_row(
-            visible(row.row),
+            visible(row.id),
             Text(row.outcome, style=style),
             _digests(row),
             _virtual(row),
@@ -110,7 +116,7 @@ def _pressure(row: RowResult) -> str:
 
 def _row_details(row: RowResult) -> Text:
     text = Text()
-    text.append(f"{visible(row.row)}: ", style="bold")
+    text.append(f"{visible(row.id)}: ", style="bold")
     text.append(f"{row.outcome}: {visible(row.reason)}", style="red" if not is_green(row) else "")
     if row.differences is not None:
         for line in row.differences.top:
@@ -126,9 +132,9 @@ def _row_details(row: RowResult) -> Text:
     return text
 
 
-def _build_error(side: SideSummary) -> Text:
+def _build_error(error: str) -> Text:
     """The compiler's own words, its line breaks kept: they are the message."""
-    first, *rest = (side.build_error or "").splitlines()
+    first, *rest = error.splitlines()
     text = Text(visible(first), style="bold red")
     for line in rest:
         text.append(f"\n    {visible(line)}", style="not bold default")

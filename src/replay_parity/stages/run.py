@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replay_parity import __version__
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
 from replay_parity.corpus.provide import provide
 from replay_parity.corpus.slice import VerifiedSlice
 from replay_parity.corpus.totals import WorkloadTotals, totals
 from replay_parity.errors import BadInputError, BuildError, ManyErrors, RevisionError
 from replay_parity.parity.result import RETRIED, RowResult, settle
-from replay_parity.parity.verdict import SideSummary, Verdict, complete, count, decide, is_failing, is_green
-from replay_parity.pin.builder import SIDES, Artifact, Builder, BuildOutcome, Side
+from replay_parity.parity.verdict import Verdict, complete
+from replay_parity.pin.builder import SIDES, Builder, BuildOutcome, Side
 from replay_parity.pin.cargo import Cargo
-from replay_parity.pin.models import GitRevision, Revision
+from replay_parity.pin.models import GitRevision, Revision, Toolchain
 from replay_parity.pin.patch import load_patch
 from replay_parity.pin.resolve import Sources
 from replay_parity.pin.slot import choose_build_root
@@ -25,6 +24,7 @@ from replay_parity.pin.toolchain import resolve_toolchain
 from replay_parity.settings import Settings
 from replay_parity.stages.plan import Plan, PlannedRow, make_plan
 from replay_parity.stages.row import RowInputs, run_row, unbuilt
+from replay_parity.stages.verdict import assemble, summarise
 from replay_parity.stages.workspace import Workspace
 from replay_parity.system.progress import Progress
 
@@ -60,7 +60,8 @@ def run_campaign(campaign: str, *, options: RunOptions, settings: Settings, prog
     with workspace.held():
         prepared = prepare(loaded, options=options, workspace=workspace, settings=settings, progress=progress)
         rows = _rows(prepared, workspace, settings, progress, fresh=options.fresh)
-        verdict = _verdict(prepared.plan, prepared.built, rows, seconds=time.monotonic() - started)
+        builds = () if prepared.built is None else (summarise(prepared.built, prepared.toolchain),)
+        verdict = assemble(prepared.plan, rows, builds, seconds=time.monotonic() - started)
         workspace.write_verdict(verdict)
     return Finished(verdict, workspace.root)
 
@@ -72,6 +73,7 @@ class Prepared:
     plan: Plan
     slices: dict[str, VerifiedSlice]
     totals: dict[str, WorkloadTotals]
+    toolchain: Toolchain
     built: BuildOutcome | None
 
 
@@ -87,15 +89,15 @@ def prepare(
     cargo = Cargo(toolchain, build_root, settings.tool_environment)
     sources = Sources(settings.cache, loaded.path.parent, settings.tool_environment, cargo)
     progress.step("resolving the revisions")
-    plan = make_plan(loaded, sources=sources, toolchain=toolchain)
+    plan = make_plan(loaded, sources=sources)
     _refuse_moved(workspace.read_plan(), plan, fresh=options.fresh)
     workspace.write_plan(plan)
     sums = {name: totals(verified) for name, verified in slices.items()}
     if plan.equal_trees:
-        return Prepared(plan, slices, sums, None)
+        return Prepared(plan, slices, sums, toolchain, None)
     revisions: dict[Side, Revision] = {"baseline": plan.baseline, "candidate": plan.candidate}
     builder = _builder(loaded, cargo, sources, settings, workspace, progress)
-    return Prepared(plan, slices, sums, builder.run(revisions))
+    return Prepared(plan, slices, sums, toolchain, builder.run(revisions))
 
 
 def _only(loaded: LoadedCampaign, names: Sequence[str]) -> LoadedCampaign:
@@ -191,8 +193,8 @@ def _rows(
             progress=progress,
             label=f"row {number} of {len(plan.rows)}: {planned.row.name}",
         )
-        results[planned.row.name] = _row(planned, inputs, fresh=fresh)
-    return complete([planned.row.name for planned in plan.rows], results, plan_sha256=plan.sha256)
+        results[planned.id] = _row(planned, inputs, fresh=fresh)
+    return complete([(planned.row.name, planned.runner) for planned in plan.rows], results, plan_sha256=plan.sha256)
 
 
 def _row(planned: PlannedRow, inputs: RowInputs, *, fresh: bool) -> RowResult:
@@ -207,51 +209,3 @@ def _row(planned: PlannedRow, inputs: RowInputs, *, fresh: bool) -> RowResult:
     if not known or fresh or settle(known).outcome in RETRIED:
         known.append(run_row(inputs, attempt=inputs.workspace.next_attempt(planned.row.name)))
     return settle(known)
-
-
-def _verdict(plan: Plan, outcome: BuildOutcome | None, rows: list[RowResult], *, seconds: float) -> Verdict:
-    built = outcome.sides["baseline"] if outcome is not None else None
-    unbuildable = isinstance(built, BuildError) and built.kind in {"revision", "runner_api"}
-    name, exit_code = decide(rows, equal_trees=plan.equal_trees, baseline_unbuildable=unbuildable)
-    return Verdict(
-        tool_version=__version__,
-        verdict=name,
-        exit_code=exit_code,
-        plan_sha256=plan.sha256,
-        campaign=plan.campaign,
-        baseline=_side("baseline", plan.baseline, outcome),
-        candidate=_side("candidate", plan.candidate, outcome),
-        toolchain=plan.toolchain,
-        runner_source_sha256=plan.runner_source_sha256,
-        equal_trees=plan.equal_trees,
-        notes=tuple(_notes(plan, outcome)),
-        counts=count(rows),
-        failed_rows=tuple(row.row for row in rows if is_failing(row)),
-        undecided_rows=tuple(row.row for row in rows if not is_failing(row) and not is_green(row)),
-        rows=tuple(rows),
-        lock_differences=outcome.lock_differences if outcome is not None else (),
-        seconds=seconds,
-    )
-
-
-def _side(side: Side, revision: Revision, outcome: BuildOutcome | None) -> SideSummary:
-    built = outcome.sides[side] if outcome is not None else None
-    if isinstance(built, BuildError):
-        # Like every path in the verdict, below the folder for results.
-        log = f"logs/{Path(built.log).name}"
-        return SideSummary(revision=revision, build_error=f"{built.message} (log: {log})\n{built.excerpt}")
-    return SideSummary(revision=revision, artifact=built.record if built is not None else None)
-
-
-def _notes(plan: Plan, outcome: BuildOutcome | None) -> list[str]:
-    notes = []
-    if plan.build.negative_control is not None:
-        notes.append(f"negative control '{plan.build.negative_control}': this campaign must not be green")
-    if outcome is None:
-        return notes
-    records = [side.record for side in outcome.sides.values() if isinstance(side, Artifact)]
-    if len(records) == len(SIDES):
-        first, second = records
-        if first.neutral_sha256 == second.neutral_sha256:
-            notes.append("the trees differ, the artifacts are equal but for the revision that is compiled into them")
-    return notes

@@ -83,7 +83,7 @@ def test_every_outcome_is_green_failing_or_undecided_but_never_two() -> None:
 
 def test_exactly_the_planned_rows() -> None:
     results = {"a": row("match", name="a"), "x": row("match", name="x"), "c": row("match", name="c", plan="f" * 64)}
-    rows = complete(["a", "b", "c"], results, plan_sha256=PLAN)
+    rows = complete([("a", "default"), ("b", "default"), ("c", "default")], results, plan_sha256=PLAN)
     assert [(item.row, item.outcome) for item in rows] == [("a", "match"), ("b", "missing"), ("c", "invalid")]
     assert decide(rows, equal_trees=False) == ("ERROR", 3)
     assert count(rows) == {"match": 1, "missing": 1, "invalid": 1}
