@@ -5,15 +5,24 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import platformdirs
 
 from replay_parity.errors import BadInputError
 
-# What `cargo fetch`, `rustup` and `git` may need to reach the user's registries, proxies and credentials.
-_USER_TOOL_PREFIXES = ("CARGO_", "RUSTUP_", "GIT_SSL_", "SSL_CERT_", "CURL_CA_")
+# What `cargo fetch`, `rustup` and `git` may need to reach the user's registries, proxies and credentials. Nothing that
+# changes what is compiled, how it is resolved, or with which tools: flags, wrappers, profiles, targets (rule 8).
+_USER_TOOL_PREFIXES = (
+    "CARGO_HTTP_",
+    "CARGO_NET_",
+    "CARGO_REGISTRIES_",
+    "CARGO_REGISTRY_",
+    "GIT_SSL_",
+    "SSL_CERT_",
+    "CURL_CA_",
+)
 _USER_TOOL_NAMES = frozenset(
     {
         "PATH",
@@ -23,6 +32,10 @@ _USER_TOOL_NAMES = frozenset(
         "LANG",
         "LC_ALL",
         "TMPDIR",
+        "CARGO_HOME",
+        "RUSTUP_HOME",
+        "RUSTUP_DIST_SERVER",
+        "RUSTUP_UPDATE_ROOT",
         "SSH_AUTH_SOCK",
         "NIX_SSL_CERT_FILE",
         "http_proxy",
@@ -35,19 +48,6 @@ _USER_TOOL_NAMES = frozenset(
         "ALL_PROXY",
     }
 )
-# They would change what is compiled or how, so not even the fetching step sees them (rule 8).
-_NEVER = frozenset(
-    {
-        "CARGO_BUILD_RUSTC",
-        "CARGO_BUILD_RUSTC_WRAPPER",
-        "CARGO_BUILD_RUSTC_WORKSPACE_WRAPPER",
-        "CARGO_ENCODED_RUSTFLAGS",
-        "CARGO_TARGET_DIR",
-        "CARGO_BUILD_TARGET_DIR",
-        "CARGO_MANIFEST_DIR",
-        "RUSTUP_TOOLCHAIN",
-    }
-)
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,13 @@ class Settings:
     """Folders and the environment of the user's own tools.
 
     `cache` holds artifacts, layers and corpora; `build_root` is where slots live (empty: a clean temporary folder);
-    `locks` is shared by all users of the host.
+    `locks` is shared by all users of the host. `tool_environment` may hold credentials and is never shown.
     """
 
     cache: Path
     locks: Path
     build_root: Path | None
-    tool_environment: Mapping[str, str]
-    path: str
+    tool_environment: Mapping[str, str] = field(repr=False)
     plain: bool
 
     @classmethod
@@ -73,10 +72,9 @@ class Settings:
             return environment.get(name, "").strip() or None
 
         def folder(name: str, default: Path) -> Path:
-            value = get(name)
-            path = Path(value) if value else default
+            path = Path(get(name) or default)
             if not path.is_absolute():
-                raise BadInputError(f"{name} must be an absolute path, it is '{value}'")
+                raise BadInputError(f"{name} must be an absolute path, it is '{path}'", hint=f"set {name}")
             return path
 
         shared = Path(tempfile.gettempdir()) if os.name != "posix" else Path("/tmp")  # noqa: S108 (one place per host)
@@ -85,15 +83,19 @@ class Settings:
             cache=folder("REPLAY_PARITY_CACHE", Path(platformdirs.user_cache_dir("replay-parity"))),
             locks=folder("REPLAY_PARITY_LOCK_DIR", shared / "replay-parity-locks"),
             build_root=build_root,
-            tool_environment=_tool_environment(environment),
-            path=environment.get("PATH", os.defpath),
+            tool_environment={**_tool_environment(environment), "PATH": _absolute_entries(get("PATH") or os.defpath)},
             plain=get("CI") is not None or get("NO_COLOR") is not None,
         )
+
+
+def _absolute_entries(path: str) -> str:
+    """PATH without relative or empty entries: they name the working folder, which may be a checkout."""
+    return os.pathsep.join(entry for entry in path.split(os.pathsep) if Path(entry).is_absolute())
 
 
 def _tool_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environment.items()
-        if (name in _USER_TOOL_NAMES or name.startswith(_USER_TOOL_PREFIXES)) and name not in _NEVER
+        if value.strip() and (name in _USER_TOOL_NAMES or name.startswith(_USER_TOOL_PREFIXES))
     }

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import tomli_w
 
 from replay_parity.pin.models import Toolchain
 from replay_parity.pin.toolchain import tool
-from replay_parity.system.files import private_folder, write_whole
+from replay_parity.system.files import private_folder, storage_errors, write_whole
 from replay_parity.system.process import Completed, ProcessSpec, run
 
 _FETCH_TIMEOUT_SECONDS = 1800.0
 _LOG_CAP = 256 << 20
-_SLOT_NAME = "/slot"
 _SOURCES_FILE = "vendored-sources.toml"
+_SLOT_NAME = "/slot"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Cargo:
 
     toolchain: Toolchain
     root: Path
-    user_environment: Mapping[str, str]
+    user_environment: Mapping[str, str] = field(repr=False)
 
     @property
     def user_home(self) -> Path:
@@ -37,12 +38,12 @@ class Cargo:
     def vendor(self, project: Path, *, log: Path) -> None:
         """Resolve `project`, bring its packages and unpack them to `project/vendor`, with the user's configuration.
 
-        Writes `project/Cargo.lock`, keeping its entries where the manifests allow, and cargo's own words for using the
-        vendored folder. Raises ProcessError.
+        The user's mirrors count too (`vendor` alone would go around a replaced source). Writes `project/Cargo.lock`,
+        keeping its entries where the manifests allow, and cargo's own words for using the vendored folder. Raises
+        ProcessError.
         """
         completed = run(
             ProcessSpec(
-                # Without the option cargo goes around the mirrors of the user's configuration.
                 argv=[self._program("cargo"), "vendor", "--respect-source-config", "--versioned-dirs", "vendor"],
                 cwd=project,
                 env=self._fetch_environment(),
@@ -52,6 +53,9 @@ class Cargo:
             )
         )
         completed.require_success("bring the packages with cargo vendor")
+        # Cargo makes no folder when there is no package to bring.
+        with storage_errors("make the folder", project / "vendor"):
+            (project / "vendor").mkdir(exist_ok=True)
 
     def build(
         self,
@@ -71,7 +75,7 @@ class Cargo:
         """
         home = self._private_home(slot)
         environment = {
-            "PATH": self.user_environment.get("PATH", ""),
+            "PATH": self._path,
             "HOME": str(home),
             "TMPDIR": str(private_folder(slot / "tmp")),
             "LC_ALL": "C",
@@ -99,11 +103,17 @@ class Cargo:
         )
 
     def _program(self, name: str) -> str:
-        return tool(self.toolchain, name, path=self.user_environment.get("PATH", ""))
+        return tool(self.toolchain, name, path=self._path)
+
+    @property
+    def _path(self) -> str:
+        return self.user_environment.get("PATH", os.defpath)
 
     def _fetch_environment(self) -> dict[str, str]:
-        # RUSTC keeps cargo from asking a rustup proxy which toolchain a folder wants.
-        return {**self.user_environment, "RUSTC": self._program("rustc"), "CARGO_TERM_COLOR": "never", "LC_ALL": "C"}
+        # RUSTC keeps cargo from asking a rustup proxy which toolchain a folder wants. Cargo asks it for its version; no
+        # wrapper of the user's configuration has a part in that.
+        ours = {"RUSTC": self._program("rustc"), "RUSTC_WRAPPER": "", "RUSTC_WORKSPACE_WRAPPER": ""}
+        return {**self.user_environment, **ours, "CARGO_TERM_COLOR": "never", "LC_ALL": "C"}
 
     @staticmethod
     def _private_home(slot: Path) -> Path:

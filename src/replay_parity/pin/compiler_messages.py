@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,32 +31,25 @@ def package_name(package_id: str) -> str:
     """Name in a package id such as `path+file:///x/runner#replay-parity-runner@0.1.0` or `…/core#0.12.1`."""
     location, _, fragment = package_id.partition("#")
     name, at, _ = fragment.partition("@")
-    return name if at else location.rstrip("/").rsplit("/", 1)[-1]
+    return name if at else location.partition("?")[0].rstrip("/").rsplit("/", 1)[-1]
 
 
-def path_packages(path: Path) -> frozenset[str]:
-    """Names of the packages that were compiled from folders, not from a registry."""
-    return frozenset(
-        package_name(str(message["package_id"]))
-        for message in read_messages(path)
-        if message.get("reason") == "compiler-artifact" and str(message.get("package_id", "")).startswith("path+")
-    )
-
-
-def compile_errors(path: Path) -> tuple[Fault, str] | None:
-    """Whose error it is and the first errors as rustc rendered them, on one screen; None when rustc reported none."""
-    rendered: list[str] = []
-    faults: set[str] = set()
+def error_texts(path: Path) -> list[tuple[str, str]]:
+    """Every error of a build as rustc rendered it, with the name of the package that it was found in."""
+    found: list[tuple[str, str]] = []
     for message in read_messages(path):
         body = message.get("message")
-        if message.get("reason") != "compiler-message" or not isinstance(body, dict) or body.get("level") != "error":
-            continue
-        faults.add(package_name(str(message.get("package_id", ""))))
-        rendered.append(str(body.get("rendered") or body.get("message") or ""))
-    if not rendered:
-        return None
-    lines = "\n".join(text.rstrip() for text in rendered).splitlines()
+        if message.get("reason") == "compiler-message" and isinstance(body, dict) and body.get("level") == "error":
+            text = str(body.get("rendered") or body.get("message") or "")
+            found.append((package_name(str(message.get("package_id", ""))), text))
+    return found
+
+
+def compile_errors(errors: Sequence[tuple[str, str]]) -> tuple[Fault, str]:
+    """Whose errors they are, and the first of them on one screen; `errors` must not be empty."""
+    lines = "\n".join(text.rstrip() for _, text in errors).splitlines()
     cut = lines[:_EXCERPT_LINES]
     if len(lines) > _EXCERPT_LINES:
         cut.append(f"... and {len(lines) - _EXCERPT_LINES} more lines in the log")
-    return ("runner_api" if faults == {RUNNER_PACKAGE} else "revision"), "\n".join(cut)
+    packages = {package for package, _ in errors}
+    return ("runner_api" if packages == {RUNNER_PACKAGE} else "revision"), "\n".join(cut)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from replay_parity.errors import InfrastructureError, ProcessError
-from replay_parity.system.files import write_whole
+from replay_parity.system.files import scratch_folder, write_whole
 from replay_parity.system.process import ProcessSpec, run
 
 _TIMEOUT_SECONDS = 120.0
@@ -23,6 +23,7 @@ _OPTIONS = {
     "core.autocrlf": "false",
     "core.symlinks": "true",
     "core.attributesFile": "/dev/null",
+    "status.submoduleSummary": "false",
     "submodule.recurse": "false",
     "fetch.recurseSubmodules": "false",
     "gc.auto": "0",
@@ -50,8 +51,7 @@ class Git:
     """Runs git; `trusted` is a local repository that may belong to another user and is only read."""
 
     def __init__(self, *, scratch: Path, environment: Mapping[str, str], trusted: Path | None) -> None:
-        path = environment.get("PATH")
-        program = shutil.which("git", path=path)
+        program = shutil.which("git", path=environment.get("PATH", os.defpath))
         if program is None:
             raise InfrastructureError("git was not found on PATH", hint="install git")
         self._program = program
@@ -63,9 +63,8 @@ class Git:
 
     def call(self, *arguments: str, cwd: Path, extra: Mapping[str, str] | None = None) -> GitOutput:
         """Run git and return what it said, whatever its exit status."""
-        logs = Path(tempfile.mkdtemp(prefix="log-", dir=self._scratch))
         options = [word for name, value in _OPTIONS.items() for word in ("-c", f"{name}={value}")]
-        try:
+        with scratch_folder(self._scratch, "log-") as logs:
             completed = run(
                 ProcessSpec(
                     argv=[self._program, "--no-pager", *options, *arguments],
@@ -80,8 +79,6 @@ class Git:
             if completed.end != "exited":
                 completed.require_success(f"run git {arguments[0]}")
             return GitOutput(completed.returncode, completed.stdout.read_bytes(), completed.tail())
-        finally:
-            shutil.rmtree(logs, ignore_errors=True)
 
     def demand(self, *arguments: str, cwd: Path, extra: Mapping[str, str] | None = None) -> GitOutput:
         """Run git and raise ProcessError unless it succeeds."""
@@ -95,6 +92,16 @@ class Git:
                 folder=str(cwd),
             )
         return output
+
+
+def reason(text: str) -> str:
+    """The sentence in git's words that says why: its first error, not the advice that follows."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    for mark in ("fatal: ", "error: "):
+        for line in lines:
+            if line.startswith(mark):
+                return line.removeprefix(mark)
+    return lines[0] if lines else "git printed nothing"
 
 
 def _environment(environment: Mapping[str, str], config: Path) -> dict[str, str]:
@@ -114,6 +121,9 @@ def _environment(environment: Mapping[str, str], config: Path) -> dict[str, str]
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_ALLOW_PROTOCOL": "file:https:ssh",
         "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        # Also against a repository's own core.sshCommand.
+        "GIT_SSH_COMMAND": "ssh",
     }
 
 
@@ -122,4 +132,4 @@ def _safe_folders(trusted: Path | None) -> list[Path]:
 
 
 def _quoted(path: Path) -> str:
-    return str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return str(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import orjson
 
 from replay_parity.errors import InfrastructureError
 from replay_parity.pin.models import ArtifactRecord
+from replay_parity.system.files import scratch_folder
 from replay_parity.system.process import ProcessSpec, run
 
 _TIMEOUT_SECONDS = 30.0
@@ -30,8 +30,7 @@ def identity_variables(
 
 def check_identity(binary: Path, record: ArtifactRecord, *, scratch: Path) -> None:
     """Ask the runner who it is; InfrastructureError when it is not what the record says."""
-    with tempfile.TemporaryDirectory(prefix="identity-", dir=scratch) as name:
-        folder = Path(name)
+    with scratch_folder(scratch, "identity-") as folder:
         completed = run(
             ProcessSpec(
                 argv=[str(binary), "identity"],

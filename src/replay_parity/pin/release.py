@@ -1,40 +1,57 @@
-"""Crate releases: brought by cargo from the registry that it is set up with, kept with checksum and recorded commit."""
+"""Crate releases: brought by cargo from the registry that it is set up with, kept with checksum and recorded commit.
+
+A kept release is proven again at each use: by its package archive, whose SHA-256 is the registry checksum, where cargo
+keeps archives, and by the digest taken when it was brought otherwise (threat 18).
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import orjson
 import tomli_w
+from pydantic import ValidationError
 
 from replay_parity.campaign.models import CrateSource
-from replay_parity.errors import InfrastructureError, ProcessError, RevisionError
+from replay_parity.errors import BadInputError, InfrastructureError, ProcessError, RevisionError
 from replay_parity.pin.cargo import Cargo
-from replay_parity.pin.crates import verify_vendored
+from replay_parity.pin.cargo_words import reason
+from replay_parity.pin.crates import CHECKSUM_FILE, compare_with_archive, find_archive, verify_vendored
 from replay_parity.pin.lockfile import packages, parse_lock
-from replay_parity.pin.models import CrateRevision
+from replay_parity.pin.models import CrateRevision, LockedPackage
+from replay_parity.pin.store import read_sealed, write_sealed
 from replay_parity.system.files import (
+    copy_tree,
     private_folder,
     read_capped,
     remove_tree,
+    scratch_folder,
+    sha256_file,
     sha256_tree,
     storage_errors,
+    sweep,
     write_whole,
 )
 
 _VCS_INFO = ".cargo_vcs_info.json"
 # Cargo's own bookkeeping beside the sources; no part of what a commit holds and never compiled.
-PACKAGING_FILES = frozenset({_VCS_INFO, ".cargo-ok", ".cargo-checksum.json"})
-_EXACT = re.compile(r"^[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?$")
+PACKAGING_FILES = frozenset({_VCS_INFO, ".cargo-ok", CHECKSUM_FILE})
+_EXACT = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?")
 _CAP = 16 << 20
+_SCRATCH_SECONDS = 24 * 3600.0
+# Cargo's words when the registry has answered and has nothing that fits, or when the campaign's version means nothing.
+_UNKNOWN_WORDS = ("no matching package", "failed to select a version", "is yanked")
+_MEANINGLESS_WORDS = ("failed to parse the version requirement",)
+_OFFLINE_WORDS = "you're using offline mode"
 
 
 class Releases:
-    """Published releases in the cache, each in a folder named by version and checksum."""
+    """Published releases in the cache: `releases/CRATE-VERSION-CHECKSUM/{source/, package.crate, release.json}`."""
 
     def __init__(self, *, cache: Path, environment: Mapping[str, str]) -> None:
         self._root = private_folder(cache / "releases")
@@ -59,10 +76,12 @@ class Releases:
         return revision
 
     def folder(self, revision: CrateRevision) -> Path:
-        """Folder of the unpacked sources, verified against the digest taken when they were brought."""
-        folder = self._root / f"{revision.crate}-{revision.version}-{revision.checksum[:16]}"
-        record = orjson.loads(read_capped(folder / "release.json", cap=_CAP))
-        if sha256_tree(folder / "source") != record["tree_sha256"]:
+        """Folder of the unpacked sources, proven to be those of the release.
+
+        Raises InfrastructureError when they are not; they are removed then, and brought anew by the next run.
+        """
+        folder = self._folder(revision)
+        if not self._is_intact(folder, revision):
             remove_tree(folder)
             raise InfrastructureError(
                 f"the cached sources of {revision.crate} {revision.version} were changed and have been removed",
@@ -71,28 +90,53 @@ class Releases:
         return folder / "source"
 
     def lay_out(self, revision: CrateRevision, target: Path) -> None:
-        """Copy the verified sources to the folder `target`, which must not exist."""
+        """Copy the proven sources to the folder `target`, which must not exist."""
         source = self.folder(revision)
         with storage_errors("lay out the release", target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copytree(source, target, symlinks=True)
+            copy_tree(source, target)
+        if sha256_tree(target) != sha256_tree(source):
+            raise InfrastructureError(
+                f"the cached sources of {revision.crate} {revision.version} changed while they were copied",
+                hint="run again, and find out what writes to the cache",
+            )
+
+    def _folder(self, revision: CrateRevision) -> Path:
+        return self._root / f"{revision.crate}-{revision.version}-{revision.checksum[:16]}"
 
     def _cached(self, source: CrateSource) -> CrateRevision | None:
-        if not _EXACT.match(source.version):
+        """The one kept release of an exact version; its record is only believed when its sources prove it."""
+        if not _EXACT.fullmatch(source.version):
             return None
-        found = [
-            CrateRevision.model_validate({**orjson.loads(path.read_bytes())["revision"], "asked": source.version})
-            for path in sorted(self._root.glob(f"{source.crate}-{source.version}-*/release.json"))
-        ]
-        found = [revision for revision in found if revision.version == source.version]
-        if source.checksum is not None:
-            found = [revision for revision in found if revision.checksum == source.checksum]
+        found: list[CrateRevision] = []
+        for path in sorted(self._root.glob(f"{source.crate}-{source.version}-*/release.json")):
+            revision = _recorded(read_sealed(path), asked=source.version)
+            if revision is None or path.parent != self._folder(revision) or not self._is_intact(path.parent, revision):
+                remove_tree(path.parent)
+            elif revision.version == source.version and source.checksum in {None, revision.checksum}:
+                found.append(revision)
         return found[0] if len(found) == 1 else None
 
+    @staticmethod
+    def _is_intact(folder: Path, revision: CrateRevision) -> bool:
+        document = read_sealed(folder / "release.json")
+        source, archive = folder / "source", folder / "package.crate"
+        if document is None or _recorded(document, asked=revision.asked) != revision:
+            return False
+        if not source.is_dir() or sha256_tree(source) != document.get("tree_sha256"):
+            return False
+        if document.get("has_archive") is not True:
+            return True
+        try:
+            if sha256_file(archive) != revision.checksum:
+                return False
+            compare_with_archive(source, archive, name=revision.crate, version=revision.version)
+        except (InfrastructureError, OSError):
+            return False
+        return _vcs(source) == (revision.commit, revision.dirty)
+
     def _bring(self, source: CrateSource, cargo: Cargo) -> CrateRevision:
-        with tempfile.TemporaryDirectory(prefix="probe-", dir=cargo.root) as scratch:
-            probe = Path(scratch)
-            exact = f"={source.version}" if _EXACT.match(source.version) else source.version
+        with scratch_folder(cargo.root, "probe-") as probe:
+            exact = f"={source.version}" if _EXACT.fullmatch(source.version) else source.version
             manifest = {
                 "package": {"name": "replay-parity-probe", "version": "0.0.0", "edition": "2021"},
                 "lib": {"path": "lib.rs"},
@@ -106,45 +150,70 @@ class Releases:
             except ProcessError as error:
                 raise _unknown(source, error) from error
             lock = packages(parse_lock(read_capped(probe / "Cargo.lock", cap=_CAP), where="Cargo.lock"))
-            locked = next(package for package in lock if package.name == source.crate)
+            locked = next(package for package in lock if package.name == source.crate and package.source is not None)
             verify_vendored(probe / "vendor", [locked], cargo_home=cargo.user_home)
-            return self._keep(source, probe / "vendor" / f"{locked.name}-{locked.version}", locked.checksum)
+            return self._keep(source, probe / "vendor" / f"{locked.name}-{locked.version}", locked, cargo)
 
-    def _keep(self, source: CrateSource, vendored: Path, checksum: str | None) -> CrateRevision:
-        if checksum is None:
-            raise RevisionError(f"the registry gives no checksum for {source.crate} {source.version}")
-        vcs = orjson.loads(read_capped(vendored / _VCS_INFO, cap=_CAP)) if (vendored / _VCS_INFO).is_file() else {}
-        git = vcs.get("git", {}) if isinstance(vcs, dict) else {}
+    def _keep(self, source: CrateSource, vendored: Path, locked: LockedPackage, cargo: Cargo) -> CrateRevision:
+        if locked.checksum is None:
+            raise RevisionError(f"the registry gives no checksum for {source.crate} {locked.version}")
+        commit, dirty = _vcs(vendored)
         revision = CrateRevision(
             crate=source.crate,
             asked=source.version,
-            version=vendored.name.removeprefix(f"{source.crate}-"),
-            checksum=checksum,
-            commit=git.get("sha1"),
-            dirty=git.get("dirty") is True,
+            version=locked.version,
+            checksum=locked.checksum,
+            commit=commit,
+            dirty=dirty,
         )
-        folder = self._root / f"{revision.crate}-{revision.version}-{checksum[:16]}"
-        fresh = Path(tempfile.mkdtemp(prefix="new-", dir=self._root))
-        shutil.copytree(vendored, fresh / "source", symlinks=True)
-        for name in PACKAGING_FILES:
-            (fresh / "source" / name).unlink(missing_ok=True)
-        record = {"revision": revision.model_dump(), "tree_sha256": sha256_tree(fresh / "source")}
-        write_whole(fresh / "release.json", orjson.dumps(record, option=orjson.OPT_INDENT_2))
-        remove_tree(folder)
-        fresh.rename(folder)
+        archive = find_archive(cargo.user_home, name=locked.name, version=locked.version, checksum=locked.checksum)
+        sweep(self._root, "new-", older_than=_SCRATCH_SECONDS)
+        with storage_errors("keep the release", self._root), scratch_folder(self._root, "new-") as fresh:
+            copy_tree(vendored, fresh / "source")
+            (fresh / "source" / CHECKSUM_FILE).unlink(missing_ok=True)
+            if archive is not None:
+                shutil.copyfile(archive, fresh / "package.crate")
+            document = {
+                "revision": revision.model_dump(),
+                "tree_sha256": sha256_tree(fresh / "source"),
+                "has_archive": archive is not None,
+            }
+            write_sealed(fresh / "release.json", document)
+            place = self._folder(revision)
+            if not self._is_intact(place, revision):
+                remove_tree(place)
+                # Another run of ours may be faster; then its copy of the same package stays.
+                with contextlib.suppress(OSError):
+                    fresh.rename(place)
+        self.folder(revision)
         return revision
+
+
+def _recorded(document: Mapping[str, Any] | None, *, asked: str) -> CrateRevision | None:
+    try:
+        return CrateRevision.model_validate({**(document or {})["revision"], "asked": asked})
+    except (KeyError, TypeError, ValidationError):
+        return None
+
+
+def _vcs(source: Path) -> tuple[str | None, bool]:
+    """The commit that a package records, and whether its tree was dirty when it was cut."""
+    try:
+        document: Any = orjson.loads(read_capped(source / _VCS_INFO, cap=_CAP))
+        git = document["git"]
+        commit, dirty = git.get("sha1"), git.get("dirty") is True
+    except (BadInputError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        return None, False
+    return (commit if isinstance(commit, str) else None), dirty
 
 
 def _unknown(source: CrateSource, error: ProcessError) -> RevisionError | InfrastructureError:
     text = error.tail
-    if any(words in text for words in ("no matching package", "failed to select a version", "is yanked")):
-        return RevisionError(f"the registry has no usable release {source.crate} {source.version}: {_reason(text)}")
+    if any(words in text for words in _MEANINGLESS_WORDS):
+        return RevisionError(f"'{source.version}' is not a version or a range that cargo understands")
+    if _OFFLINE_WORDS not in text and any(words in text for words in _UNKNOWN_WORDS):
+        return RevisionError(f"the registry has no usable release {source.crate} {source.version}: {reason(text)}")
     return InfrastructureError(
-        f"cargo cannot bring {source.crate} {source.version}: {_reason(text)}",
+        f"cargo cannot bring {source.crate} {source.version}: {reason(text)}",
         hint="check the registry and the network, then run again",
     )
-
-
-def _reason(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.lstrip().startswith("Updating")]
-    return " / ".join(lines[:4]) or "it printed nothing"

@@ -9,7 +9,8 @@ from pathlib import Path
 from replay_parity.campaign.models import Campaign, CrateSource, GitSource, Source
 from replay_parity.errors import RevisionError
 from replay_parity.pin.cargo import Cargo
-from replay_parity.pin.git import Mirror, locate
+from replay_parity.pin.git import Mirror
+from replay_parity.pin.git_place import locate, recorded
 from replay_parity.pin.models import CrateRevision, GitRevision, Revision
 from replay_parity.pin.release import Releases
 from replay_parity.system.files import remove_tree
@@ -21,7 +22,7 @@ class Sources:
 
     cache: Path
     base: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     cargo: Cargo
     _mirrors: dict[str, Mirror] = field(default_factory=dict)
 
@@ -37,9 +38,8 @@ class Sources:
         return Releases(cache=self.cache, environment=self.environment)
 
     def mirror(self, source: GitSource | GitRevision) -> Mirror:
-        """The mirror of a git source."""
-        asked = source if isinstance(source, GitSource) else GitSource(git=source.repository, revision=source.commit)
-        repository = locate(asked, base=self.base)
+        """The mirror of a git source, or of a revision that was resolved before."""
+        repository = locate(source, base=self.base) if isinstance(source, GitSource) else recorded(source.repository)
         if repository.url not in self._mirrors:
             self._mirrors[repository.url] = Mirror(repository, cache=self.cache, environment=self.environment)
         return self._mirrors[repository.url]
@@ -48,9 +48,7 @@ class Sources:
         """Write the revision's files to `checkout` so that the engine crate is found below it."""
         remove_tree(checkout)
         if isinstance(revision, GitRevision):
-            mirror = self.mirror(revision)
-            mirror.ensure(revision.commit)
-            mirror.export(revision.commit, checkout)
+            self.mirror(revision).export(revision.commit, checkout)
         else:
             self.releases.lay_out(revision, checkout / "crates" / "core")
 

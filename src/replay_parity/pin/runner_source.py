@@ -34,5 +34,17 @@ def shipped_lock() -> bytes:
 
 
 def copy_runner_source(target: Path) -> None:
-    """Copy the runner's source files to the folder `target`, which must not exist."""
-    shutil.copytree(runner_folder(), target, ignore=lambda _, names: [name for name in names if name in _NOT_SOURCE])
+    """Copy the runner's source files to the folder `target`, which must not exist.
+
+    Raises InfrastructureError when they are not the ones that the checksum was taken of.
+    """
+    source = runner_folder()
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if name in _NOT_SOURCE] if Path(folder) == source else []
+
+    shutil.copytree(source, target, ignore=ignored)
+    if sha256_tree(target) != runner_source_sha256():
+        raise InfrastructureError(
+            "the runner's source changed while replay-parity ran", where=str(source), hint="run again"
+        )

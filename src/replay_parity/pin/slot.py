@@ -9,9 +9,10 @@ from pathlib import Path
 import tomli_w
 
 from replay_parity.campaign.models import Build
-from replay_parity.errors import InfrastructureError
+from replay_parity.errors import InfrastructureError, RevisionError
 from replay_parity.pin.runner_source import copy_runner_source
-from replay_parity.system.files import pin_times, private_folder, remove_tree, write_whole
+from replay_parity.system.files import pin_times, private_folder, remove_tree, storage_errors, write_whole
+from replay_parity.system.orphans import end_orphans_in
 
 # Any fixed moment in the past: cargo must see content, which decides about the layer's key, not the time of a checkout.
 PINNED_SECONDS = 946_684_800
@@ -24,13 +25,7 @@ def choose_build_root(configured: Path | None, *, cache: Path) -> Path:
     The configured folder must be clean; otherwise the system's temporary space is taken when it is, then the cache.
     """
     if configured is not None:
-        culprit = configuring_parent(configured)
-        if culprit is not None:
-            raise InfrastructureError(
-                f"builds cannot run below {culprit}: cargo would read it",
-                where=str(configured),
-                hint="set REPLAY_PARITY_BUILD_ROOT to a folder elsewhere",
-            )
+        require_clean_parents(configured)
         return private_folder(configured)
     name = f"replay-parity-{os.getuid()}"
     # The cache comes last: a home folder gets its `.cargo` when cargo is used for the first time.
@@ -41,6 +36,17 @@ def choose_build_root(configured: Path | None, *, cache: Path) -> Path:
         "no folder for builds was found outside of folders that configure cargo",
         hint="set REPLAY_PARITY_BUILD_ROOT to a folder without '.cargo' or a toolchain file in any parent",
     )
+
+
+def require_clean_parents(folder: Path) -> None:
+    """Raise InfrastructureError when cargo or rustup would read a file in `folder` or a parent of it."""
+    culprit = configuring_parent(folder)
+    if culprit is not None:
+        raise InfrastructureError(
+            f"builds cannot run below {culprit}: cargo would read it",
+            where=str(folder),
+            hint="remove it, or set REPLAY_PARITY_BUILD_ROOT to a folder elsewhere",
+        )
 
 
 def configuring_parent(folder: Path) -> Path | None:
@@ -79,7 +85,8 @@ class Slot:
         return self.path / "Cargo.lock"
 
     def clear(self) -> None:
-        """An empty slot, whatever an interrupted run left there."""
+        """An empty slot, whatever an interrupted run left there, its compilers included."""
+        end_orphans_in(self.path)
         remove_tree(self.path)
         private_folder(self.path)
 
@@ -93,21 +100,41 @@ class Slot:
         """Write the workspace manifest and the runner; the checkout must be there already.
 
         The workspace manifest puts the path dependency inside the workspace, so that cargo hashes a relative path and
-        the same revision gives the same bytes in every folder (rule 6). A crate elsewhere than `crates/core` is
-        reached by a link of that name, so that the runner's manifest stays byte-identical (rule 5).
+        the same revision gives the same bytes in every folder (rule 6). Raises RevisionError when a crate elsewhere
+        cannot be reached as `crates/core`.
         """
         manifest = {
             "workspace": {"members": ["runner"], "exclude": ["checkout"], "resolver": "3"},
             "profile": {build.profile: _PROFILES[build.profile]},
         }
         write_whole(self.path / "Cargo.toml", tomli_w.dumps(manifest).encode())
-        copy_runner_source(self.path / "runner")
-        expected = self.checkout / "crates" / "core"
-        if core != "crates/core":
-            expected.parent.mkdir(parents=True, exist_ok=True)
-            expected.symlink_to(Path(os.path.relpath(self.checkout / core, expected.parent)), target_is_directory=True)
-        for folder in (self.checkout, self.path / "runner"):
-            pin_times(folder, seconds=PINNED_SECONDS)
+        with storage_errors("lay out the slot", self.path):
+            copy_runner_source(self.path / "runner")
+            if core != "crates/core":
+                self._link(core)
+            for folder in (self.checkout, self.path / "runner"):
+                pin_times(folder, seconds=PINNED_SECONDS)
+
+    def _link(self, core: str) -> None:
+        """Let `crates/core` lead to the crate, so that the runner's manifest stays byte-identical (rule 5).
+
+        The folder above the crate becomes `crates`, and the crate becomes `core` in it: cargo goes up by name, so the
+        crate's neighbours and its workspace are found as in the repository itself.
+        """
+        parent, _, name = core.rpartition("/")
+        links = []
+        if parent != "crates":
+            links.append((self.checkout / "crates", parent or "."))
+        if name != "core":
+            links.append((self.checkout / parent / "core", name))
+        for link, leads_to in links:
+            if link.exists() or link.is_symlink():
+                raise RevisionError(
+                    f"the crate at '{core}' cannot be reached: the revision has something else at "
+                    f"'{link.relative_to(self.checkout)}'",
+                    hint="only a repository without it, or with its crate at crates/core, can be built",
+                )
+            link.symlink_to(leads_to, target_is_directory=True)
 
 
 # Written out so that the environment's defaults never decide: cargo's own values, incremental off.

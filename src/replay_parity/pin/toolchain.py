@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from replay_parity.errors import BadInputError, ProcessError
 from replay_parity.pin.models import Toolchain
+from replay_parity.system.files import scratch_folder
 from replay_parity.system.process import ProcessSpec, run
 
 _TIMEOUT_SECONDS = 60.0
@@ -23,18 +23,17 @@ def resolve_toolchain(asked: str, *, environment: Mapping[str, str], folder: Pat
     """
     path = environment.get("PATH", os.defpath)
     if asked == "path":
-        rustc = _find("rustc", path)
-        sysroot = Path(_output([rustc, "--print", "sysroot"], environment, folder))
+        sysroot = _sysroot_of_path(path, environment, folder)
     else:
         sysroot = _named_sysroot(asked, path=path, environment=environment, folder=folder)
     tools = {name: _inside(sysroot, name) or Path(_find(name, path)) for name in ("rustc", "cargo")}
     verbose = _output([str(tools["rustc"]), "-vV"], environment, folder)
-    facts = dict(line.split(": ", 1) for line in verbose.splitlines()[1:] if ": " in line)
+    facts = dict(line.split(": ", 1) for line in verbose.splitlines() if ": " in line)
     commit = facts.get("commit-hash")
     return Toolchain(
         asked=asked,
         sysroot=str(sysroot),
-        rustc=verbose.splitlines()[0],
+        rustc=verbose.partition("\n")[0],
         cargo=_output([str(tools["cargo"]), "-V"], environment, folder),
         host=facts.get("host", "unknown"),
         release=facts.get("release", "unknown"),
@@ -61,11 +60,26 @@ def _find(name: str, path: str) -> str:
     return found
 
 
+def _sysroot_of_path(path: str, environment: Mapping[str, str], folder: Path) -> Path:
+    rustc = _find("rustc", path)
+    try:
+        return Path(_output([rustc, "--print", "sysroot"], environment, folder))
+    except ProcessError as error:
+        # A rustup proxy without a default toolchain, most of all.
+        raise BadInputError(
+            f"the rustc that PATH finds does not run: {' / '.join(error.tail.splitlines()[:2])}",
+            where=rustc,
+            hint="install a Rust toolchain, for example with rustup, or name one in the campaign",
+        ) from error
+
+
 def _named_sysroot(asked: str, *, path: str, environment: Mapping[str, str], folder: Path) -> Path:
     rustup = shutil.which("rustup", path=path)
     if rustup is not None:
         try:
-            rustc = _output([rustup, "which", "--toolchain", asked, "rustc"], environment, folder)
+            # Never installed on the way: a campaign says what it needs, a person decides what is put on the machine.
+            quiet = {**environment, "RUSTUP_AUTO_INSTALL": "0"}
+            rustc = _output([rustup, "which", "--toolchain", asked, "rustc"], quiet, folder)
             return Path(_output([rustc, "--print", "sysroot"], environment, folder))
         except ProcessError as error:
             raise BadInputError(
@@ -92,14 +106,14 @@ def _first_line(argv: list[str], path: str, environment: Mapping[str, str], fold
 
 
 def _output(argv: list[str], environment: Mapping[str, str], folder: Path) -> str:
-    with tempfile.TemporaryDirectory(prefix="replay-parity-") as logs:
+    with scratch_folder(folder, "ask-") as logs:
         completed = run(
             ProcessSpec(
                 argv=argv,
                 cwd=folder,
                 env=environment,
-                stdout=Path(logs) / "out",
-                stderr=Path(logs) / "err",
+                stdout=logs / "out",
+                stderr=logs / "err",
                 timeout=_TIMEOUT_SECONDS,
             )
         )

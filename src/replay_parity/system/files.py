@@ -11,6 +11,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -29,6 +30,7 @@ def storage_errors(doing: str, path: Path) -> Iterator[None]:
         hint = {
             errno.ENOSPC: "free some space on that disk and run again; finished work is kept",
             errno.EDQUOT: "free some of your quota and run again; finished work is kept",
+            errno.EFBIG: "raise the limit on the size of files (ulimit -f) and run again; finished work is kept",
             errno.EROFS: "choose a writable folder",
             errno.EACCES: "choose a folder that you may write to",
         }.get(error.errno or 0)
@@ -153,6 +155,44 @@ def walk_sorted(root: Path) -> Iterator[Path]:
             yield from walk_sorted(entry)
 
 
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a folder to `target`, which must not exist: contents, modes, times and links as they are.
+
+    Raises OSError at the first entry that cannot be copied; `shutil.copytree` would go on through all of them and
+    then name every one.
+    """
+    target.mkdir(parents=True)
+    for entry in sorted(os.scandir(source), key=lambda item: item.name):
+        copy = target / entry.name
+        if entry.is_symlink():
+            copy.symlink_to(os.readlink(entry.path))  # noqa: PTH115 (the link's own text, not a path made from it)
+        elif entry.is_dir():
+            copy_tree(Path(entry.path), copy)
+        else:
+            shutil.copy2(entry.path, copy)
+    shutil.copystat(source, target)
+
+
+@contextlib.contextmanager
+def scratch_folder(parent: Path, prefix: str) -> Iterator[Path]:
+    """A new private folder in `parent`, removed at the end whatever happens; renaming it keeps it."""
+    with storage_errors("make a folder for passing work", parent):
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+    try:
+        yield folder
+    finally:
+        remove_tree(folder)
+
+
+def sweep(parent: Path, prefix: str, *, older_than: float) -> None:
+    """Remove scratch folders of runs that were killed: those that nobody has touched for `older_than` seconds."""
+    limit = time.time() - older_than
+    for folder in parent.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError, InfrastructureError):
+            if folder.lstat().st_mtime < limit:
+                remove_tree(folder)
+
+
 def pin_times(root: Path, *, seconds: int) -> None:
     """Give every entry below `root` one modification time, so that cargo sees content, not checkout time."""
     for path in walk_sorted(root):
@@ -174,14 +214,26 @@ def private_folder(path: Path) -> Path:
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder that may hold read-only entries; a missing one is fine, a link is only unlinked."""
-    if path.is_symlink() or path.is_file():
-        path.unlink(missing_ok=True)
-        return
-    if not path.exists():
-        return
-    for folder, _, _ in os.walk(path):
-        with contextlib.suppress(OSError):
-            Path(folder).chmod(0o700)
+    """Remove a folder that may hold read-only entries; a missing one is fine, a link or a file is only unlinked."""
     with storage_errors("remove the folder", path):
-        shutil.rmtree(path)
+        try:
+            is_folder = stat.S_ISDIR(path.lstat().st_mode)
+        except FileNotFoundError:
+            return
+        if not is_folder:
+            path.unlink(missing_ok=True)
+            return
+        _open_up(path)
+        # Somebody else may remove the same folder at the same time; then there is nothing left to do.
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(path)
+
+
+def _open_up(folder: Path) -> None:
+    """Let the owner into every folder below: one that cannot be listed or written to cannot be emptied."""
+    with contextlib.suppress(OSError):
+        folder.chmod(0o700)
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                _open_up(Path(entry.path))

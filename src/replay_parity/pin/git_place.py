@@ -1,0 +1,99 @@
+"""The repositories that users name: where they are, and whether a local checkout is clean; they are only read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from replay_parity.campaign.models import GitSource
+from replay_parity.errors import RevisionError
+from replay_parity.pin.git_command import Git
+
+_URL = re.compile(r"^(?:https|ssh|file)://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:")
+_OTHER_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
+# A status starts no transport, whatever the repository's own configuration names for a missing object.
+_NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "none"}
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A place to fetch from: `url` is what git is given, `folder` the local repository or None."""
+
+    url: str
+    folder: Path | None
+
+
+def locate(source: GitSource, *, base: Path) -> Repository:
+    """A clone URL, or a local folder relative to `base` (the campaign file's folder); RevisionError otherwise."""
+    if _URL.match(source.git):
+        return Repository(url=source.git, folder=None)
+    if _OTHER_URL.match(source.git):
+        raise RevisionError(f"'{source.git}' is not fetched from; use https, ssh, file or a local folder")
+    try:
+        folder = (base / Path(source.git).expanduser()).resolve()
+        found = folder.is_dir()
+    except (RuntimeError, OSError) as error:
+        raise RevisionError(f"there is no git repository at '{source.git}': {error}") from None
+    if not found:
+        raise RevisionError(f"there is no git repository at '{source.git}' (looked at {folder})")
+    return Repository(url=str(folder), folder=folder)
+
+
+def recorded(url: str) -> Repository:
+    """The repository of a recorded revision; a local one may be gone meanwhile, our mirror holds the commit."""
+    return Repository(url=url, folder=None if _URL.match(url) else Path(url))
+
+
+def refuse_dirty(git: Git, folder: Path, *, core: str) -> None:
+    """Raise RevisionError for a local checkout with uncommitted changes (rule 3); nothing in it is written or run.
+
+    Untracked files count only below `core`, where the engine is compiled from.
+    """
+    inside = git.call("rev-parse", "--is-inside-work-tree", "--show-cdup", cwd=folder)
+    if inside.returncode != 0:
+        raise RevisionError(f"{folder} is not a git repository")
+    is_inside, _, up = inside.out.decode("utf-8", "replace").strip("\n").partition("\n")
+    if is_inside != "true":
+        return
+    if up:
+        raise RevisionError(f"{folder} lies inside a git repository", hint=f"give its top folder, '{up}' from there")
+    status = git.demand(
+        "status",
+        "--porcelain=v1",
+        "-z",
+        "--untracked-files=all",
+        "--ignore-submodules=dirty",
+        cwd=folder,
+        extra={**_NO_TRANSPORT, **_without_filters(git, folder)},
+    )
+    entries = [entry for entry in status.out.decode("utf-8", "replace").split("\0") if entry]
+    dirty = [entry for entry in entries if not entry.startswith("?? ") or entry[3:].startswith(f"{core}/")]
+    if dirty:
+        raise RevisionError(
+            f"the checkout {folder} has {len(dirty)} uncommitted change(s), the first in '{dirty[0][3:]}'; "
+            "a dirty tree cannot be pinned",
+            hint="commit or stash the changes",
+        )
+
+
+def _without_filters(git: Git, folder: Path) -> Mapping[str, str]:
+    """Configuration that takes the commands out of every filter that the repository's own configuration defines.
+
+    A repository's `.gitattributes` may name any of them, and a status would run it (threat 8).
+    """
+    listed = git.demand("config", "--list", "--name-only", "-z", cwd=folder, extra=_NO_TRANSPORT)
+    keys = {key for key in listed.out.decode("utf-8", "surrogateescape").split("\0") if key.startswith("filter.")}
+    drivers = sorted({key.rpartition(".")[0] for key in keys})
+    pairs = [
+        (f"{driver}.{name}", value)
+        for driver in drivers
+        for name, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+    ]
+    numbered = {
+        f"GIT_CONFIG_{word}_{n}": text
+        for n, pair in enumerate(pairs)
+        for word, text in zip(("KEY", "VALUE"), pair, strict=True)
+    }
+    return {"GIT_CONFIG_COUNT": str(len(pairs)), **numbered}
