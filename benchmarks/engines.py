@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from replay_parity.campaign.loading import load_campaign
+from replay_parity.corpus.totals import totals
 from replay_parity.pin.builder import Artifact
 from replay_parity.publish.progress import PlainProgress
 from replay_parity.replay.repetition import SIDES, Side
@@ -44,7 +45,7 @@ class Engines:
             plan_sha256=self.prepared.plan.sha256,
             planned=planned,
             corpus=self.prepared.slices[planned.corpus.name],
-            totals=self.prepared.totals[planned.corpus.name],
+            totals=totals(self.prepared.slices[planned.corpus.name]),
             sides=sides,
             workspace=Workspace(self.folder / name),
             locks_folder=self.settings.locks,

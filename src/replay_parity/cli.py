@@ -29,6 +29,7 @@ _RUN_EXAMPLES = """\b
 Examples:
   replay-parity run demo
   replay-parity run my-campaign.yaml --corpus-dir traces --row vllm-aggregated
+  replay-parity run demo --baseline main --candidate HEAD
 """
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -46,6 +47,10 @@ def cli() -> None:
 @click.argument("campaign", type=str)
 @click.option("--corpus-dir", "corpus_dirs", type=_EXISTING_FOLDER, multiple=True, help="Folder that holds traces.")
 @click.option("--row", "rows", multiple=True, metavar="NAME", help="Only this row of the campaign; may be repeated.")
+@click.option("--baseline", metavar="REV", help="Trusted revision: a commit, branch or tag, or crate:VERSION.")
+@click.option("--candidate", metavar="REV", help="Judged revision, named like the baseline.")
+@click.option("--relationship", metavar="WORDS", help="How the two relate, when that is not ancestry.")
+@click.option("--self-compare", is_flag=True, help="The candidate on both sides: checks the check itself.")
 @click.option("--output", type=click.Path(file_okay=False, path_type=Path), help="Folder for results.")
 @click.option("--fresh", is_flag=True, help="Replay rows again although they are done for the same inputs.")
 @click.option("--json", "as_json", is_flag=True, help="Print verdict.json instead of the table.")
@@ -54,6 +59,10 @@ def run(
     campaign: str,
     corpus_dirs: tuple[Path, ...],
     rows: tuple[str, ...],
+    baseline: str | None,
+    candidate: str | None,
+    relationship: str | None,
+    self_compare: bool,  # noqa: FBT001
     output: Path | None,
     fresh: bool,  # noqa: FBT001
     as_json: bool,  # noqa: FBT001
@@ -65,13 +74,15 @@ def run(
     """
     from replay_parity.publish.progress import make_progress
     from replay_parity.settings import Settings
+    from replay_parity.stages.compared import Asked
     from replay_parity.stages.run import RunOptions, run_campaign
 
     settings = Settings.from_environment(os.environ)
+    asked = Asked(baseline=baseline, candidate=candidate, stated=relationship, self_compare=self_compare)
     with make_progress(quiet=quiet, plain=settings.plain) as progress:
         finished = run_campaign(
             campaign,
-            options=RunOptions(corpus_folders=corpus_dirs, rows=rows, output=output, fresh=fresh),
+            options=RunOptions(corpus_folders=corpus_dirs, rows=rows, output=output, fresh=fresh, asked=asked),
             settings=settings,
             progress=progress,
         )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from replay_parity.campaign.models import Build, CrateSource
+from replay_parity.campaign.models import Build
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.pin.builder import Artifact, Builder
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.models import Revision
@@ -103,7 +105,7 @@ def test_one_revision_built_in_two_folders_gives_one_sha256(tmp_path: Path) -> N
     shas = []
     for root, cache in ((tool.root, found.cache), (elsewhere, tmp_path / "cache")):
         there = Cargo(tool.toolchain, root, tool.user_environment)
-        sources = Sources(cache, tmp_path, found.tool_environment, there)
+        sources = Sources(cache, tmp_path, found.tool_environment, partial(_given, there))
         revision: Revision = sources.resolve(CrateSource(version="0.12.1"))
         logs = tmp_path / "logs"
         logs.mkdir(exist_ok=True)
@@ -145,3 +147,7 @@ def test_a_candidate_that_does_not_compile_fails_with_the_error_on_one_screen(tm
     assert len(error.splitlines()) < 40
     assert "lib.rs" in done.out
     assert "build-candidate.log" in done.out
+
+
+def _given(cargo: Cargo) -> Cargo:
+    return cargo

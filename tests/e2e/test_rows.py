@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from replay_parity.campaign.loading import load_campaign
+from replay_parity.corpus.totals import totals
 from replay_parity.errors import InfrastructureError
 from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import decide
@@ -79,7 +80,7 @@ class Rows:
             plan_sha256=self.prepared.plan.sha256,
             planned=planned,
             corpus=self.prepared.slices[planned.corpus.name],
-            totals=self.prepared.totals[planned.corpus.name],
+            totals=totals(self.prepared.slices[planned.corpus.name]),
             sides={side: self.artifact(side, bodies.get(side)) for side in SIDES},
             workspace=Workspace(self.folder / "results"),
             locks_folder=settings().locks,

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from replay_parity.campaign.models import Build, CrateSource
+from replay_parity.campaign.models import Build
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.pin.builder import Builder
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.compile import forget
@@ -54,7 +55,7 @@ class Laid:
 @contextlib.contextmanager
 def laid_out(version: str, folder: Path) -> Iterator[Laid]:
     found, tool = settings(), cargo()
-    sources = Sources(found.cache, folder, found.tool_environment, tool)
+    sources = Sources(found.cache, folder, found.tool_environment, lambda: tool)
     builder = Builder(
         build=Build(toolchain="path", profile="release", flags=(), features=()),
         cargo=tool,

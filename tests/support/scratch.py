@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from replay_parity.campaign.models import CrateSource
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.release import Releases
 from replay_parity.pin.slot import choose_build_root

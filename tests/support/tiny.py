@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replay_parity.campaign.models import Build, GitSource
+from replay_parity.campaign.models import Build
+from replay_parity.campaign.sources import GitSource
 from replay_parity.pin.builder import Artifact, Builder, BuildOutcome, Side
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.models import Revision, Toolchain
@@ -139,7 +140,7 @@ class Workshop:
 
     @property
     def sources(self) -> Sources:
-        return Sources(self.cache, self.folder, self.environment, self.cargo)
+        return Sources(self.cache, self.folder, self.environment, lambda: self.cargo)
 
     def builder(self, **build: Any) -> Builder:
         return Builder(

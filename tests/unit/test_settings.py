@@ -115,7 +115,7 @@ def test_secrets_are_in_no_repr(tmp_path: Path) -> None:
         linker=None,
     )
     cargo = Cargo(toolchain, tmp_path, found.tool_environment)
-    for shown in (found, cargo, Sources(tmp_path, tmp_path, found.tool_environment, cargo)):
+    for shown in (found, cargo, Sources(tmp_path, tmp_path, found.tool_environment, lambda: cargo)):
         assert "hunter2" not in repr(shown)
         assert "hunter2" not in str(shown)
 

@@ -30,10 +30,11 @@ _NAME: TypeAdapter[str] = TypeAdapter(Identifier)
 
 @dataclass(frozen=True)
 class LoadedRow:
-    """A row with the file that it was read from."""
+    """A row with the file that it was read from; `runners` when the campaign names some for this row alone."""
 
     row: Row
     path: Path
+    runners: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ class _Loading:
                 others = f"{shown(self.row_files[row.name])} and {shown(path)}"
                 self._found(document, place, f"two rows are called '{row.name}': {others}")
             self.row_files[row.name] = path
-            self.rows.append(LoadedRow(row, path))
+            self.rows.append(LoadedRow(row, path, None if isinstance(item, str) else item.runners))
         return campaign
 
     def _row_path(self, document: Document, place: Place, item: str | RowReference) -> Path | None:

@@ -2,55 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, field_validator, model_validator
 
-from replay_parity.campaign.base import (
-    Identifier,
-    InputModel,
-    Location,
-    Says,
-    SchemaVersion,
-    Sentence,
-    Sha256,
-)
+from replay_parity.campaign.base import Identifier, InputModel, Location, Says, SchemaVersion, Sentence, Sha256
+from replay_parity.campaign.sources import CoreFolder, Source, stays_inside
 
-
-def _no_range(value: str) -> str:
-    if ".." in value or "@{" in value:
-        raise ValueError("must name one revision, not a range or a history")
-    return value
-
-
-def _no_secret(value: str) -> str:
-    # The address is printed in verdicts and kept in records.
-    if re.match(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/@]*:[^/@]*@", value) or re.match(r"^https?://[^/@]*@", value):
-        raise ValueError("must not hold a user or a password; leave credentials to git's own credential helper")
-    return value
-
-
-# Rule against option injection (threat 7): a name never starts with "-", and holds none of what git refuses in names.
-RevisionName = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./+@-]{0,254}$", strict=True),
-    Says(
-        "must be a commit id, a branch or a tag: at most 255 letters, digits and '_./+@-', "
-        "starting with a letter, a digit or '_'"
-    ),
-    AfterValidator(_no_range),
-]
-Version = Annotated[
-    str,
-    StringConstraints(
-        pattern=r"^(?:[0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?"
-        r"|[\^~=<>][0-9A-Za-z.,*<>=^~ +-]*)$",
-        max_length=100,
-        strict=True,
-    ),
-    Says("must be a version such as '0.12.1', or a range that starts with '^', '~', '=', '<' or '>'"),
-]
 Feature = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_+.-]{0,62}$", strict=True),
@@ -61,63 +19,10 @@ Flag = Annotated[
     StringConstraints(pattern=r"^[^\u0000-\u0020\u007f]+$", max_length=200, strict=True),
     Says("must be one flag without blanks, at most 200 characters"),
 ]
-CoreFolder = Annotated[
-    str,
-    StringConstraints(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]*$", max_length=255, strict=True),
-    Says("must be a plain folder inside the repository, such as 'crates/core'"),
-]
 Toolchain = Annotated[
     str,
     StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$", strict=True),
     Says("must be the name of a rustup toolchain such as '1.93.1', or 'path'"),
-]
-
-
-class GitSource(InputModel):
-    """A revision in a git repository: a local folder or a clone URL."""
-
-    git: Annotated[Location, AfterValidator(_no_secret)] = Field(description="Local folder or clone URL.")
-    revision: RevisionName = Field(
-        description="Full commit id; a branch, tag or short id is resolved once and recorded."
-    )
-    core: CoreFolder = Field(default="crates/core", description="Folder of the engine crate inside the repository.")
-
-    @field_validator("core")
-    @classmethod
-    def _stays_inside(cls, value: str) -> str:
-        if any(part in {"", ".", ".."} for part in value.split("/")):
-            raise ValueError("must be a plain folder inside the repository, without '.', '..' or empty parts")
-        return value
-
-
-class CrateSource(InputModel):
-    """A published release of the engine crate, brought by cargo from the registry that it is set up with."""
-
-    crate: Literal["aisimulate-core"] = "aisimulate-core"
-    version: Version = Field(description="Exact version; a range is resolved once and recorded.")
-    checksum: Sha256 | None = Field(default=None, description="Registry checksum that the release must have.")
-    dirty: bool = Field(
-        default=False,
-        description="Must be true for a release that was cut from a dirty tree, or it is refused.",
-    )
-
-
-def _kind_of_source(value: Any) -> str | None:
-    if isinstance(value, GitSource) or (isinstance(value, dict) and ("git" in value or "revision" in value)):
-        return "<git>"
-    if isinstance(value, CrateSource) or (isinstance(value, dict) and ("crate" in value or "version" in value)):
-        return "<crate>"
-    return None
-
-
-# The tags are in angle brackets since error locations hold them and no key looks like that (messages.py).
-Source = Annotated[
-    Annotated[GitSource, Tag("<git>")] | Annotated[CrateSource, Tag("<crate>")],
-    Discriminator(
-        _kind_of_source,
-        custom_error_type="says_value",
-        custom_error_message="must hold 'git' and 'revision', or 'crate' and 'version'",
-    ),
 ]
 
 
@@ -184,6 +89,17 @@ class Build(InputModel):
         return tuple(sorted(value))
 
 
+def _no_runner_twice(value: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(value)) != len(value):
+        raise ValueError("must not name a runner twice")
+    return value
+
+
+RunnerNames = Annotated[
+    tuple[Identifier, ...], Field(min_length=1, max_length=16, strict=False), AfterValidator(_no_runner_twice)
+]
+
+
 class RowReference(InputModel):
     """A row by name (the campaign's own rows first, then the built-in ones) or by file."""
 
@@ -191,6 +107,7 @@ class RowReference(InputModel):
     file: Location | None = Field(
         default=None, description="Path from the campaign file's folder: a row file, or a frozen row (.json)."
     )
+    runners: RunnerNames | None = Field(default=None, description="Classes of machines for this row alone.")
 
     @model_validator(mode="after")
     def _one_of(self) -> RowReference:
@@ -215,13 +132,40 @@ class Campaign(InputModel):
     schema_version: SchemaVersion = Field(description="Version of this form: 1.")
     name: Identifier = Field(description="Short name of the campaign.")
     title: Sentence = Field(description="One line for people.")
-    baseline: Source = Field(description="The revision that is trusted.")
-    candidate: Source = Field(description="The revision that is judged.")
-    relationship: Relationship
+    baseline: Source | None = Field(
+        default=None, description="The revision that is trusted; left out when the event or the command names it."
+    )
+    candidate: Source | None = Field(default=None, description="The revision that is judged; as the baseline.")
+    relationship: Relationship | None = Field(
+        default=None,
+        description="How they relate; needed with them. Without: ancestry is checked, or words come along.",
+    )
+    core: CoreFolder = Field(
+        default="crates/core", description="Folder of the engine crate in revisions that an event or a command names."
+    )
     build: Build
+    runners: RunnerNames = Field(
+        default=("default",),
+        description="Classes of machines on which every row runs; a workflow maps each to labels.",
+    )
     rows: Annotated[tuple[RowItem, ...], Field(min_length=1, max_length=10_000, strict=False)] = Field(
         description="The rows that are replayed, each by name or by file."
     )
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> Campaign:
+        given = [value is not None for value in (self.baseline, self.candidate, self.relationship)]
+        if any(given[:2]) and not all(given):
+            raise ValueError(
+                "must hold 'baseline', 'candidate' and 'relationship', or none of the revisions for a campaign that an "
+                "event or a command completes"
+            )
+        return self
+
+    @field_validator("core")
+    @classmethod
+    def _core_inside(cls, value: str) -> str:
+        return stays_inside(value)
 
     @field_validator("rows")
     @classmethod

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-from replay_parity.campaign.models import GitSource
+from replay_parity.campaign.sources import GitSource
 from replay_parity.errors import InfrastructureError, RevisionError
 from replay_parity.pin.git_command import reason
 from replay_parity.pin.git_mirror import HEAD_REF, BareMirror

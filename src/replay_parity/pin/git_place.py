@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from replay_parity.campaign.models import GitSource
+from replay_parity.campaign.sources import GitSource
 from replay_parity.errors import RevisionError
 from replay_parity.pin.git_command import Git
 

@@ -17,7 +17,7 @@ import orjson
 import tomli_w
 from pydantic import ValidationError
 
-from replay_parity.campaign.models import CrateSource
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.errors import BadInputError, InfrastructureError, ProcessError, RevisionError
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.cargo_words import reason

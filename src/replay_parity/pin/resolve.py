@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replay_parity.campaign.models import Campaign, CrateSource, GitSource, Source
+from replay_parity.campaign.sources import CrateSource, GitSource, Source
 from replay_parity.errors import RevisionError
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.git import Mirror
@@ -23,13 +23,14 @@ class Sources:
     cache: Path
     base: Path
     environment: Mapping[str, str] = field(repr=False)
-    cargo: Cargo
+    cargo: Callable[[], Cargo]
+    checkouts: Mapping[str, Path] = field(default_factory=dict)
     _mirrors: dict[str, Mirror] = field(default_factory=dict)
 
     def resolve(self, source: Source) -> Revision:
         """Resolve one source to an immutable revision; RevisionError when that is not possible."""
         if isinstance(source, CrateSource):
-            return self.releases.resolve(source, cargo=self.cargo)
+            return self.releases.resolve(source, cargo=self.cargo())
         return self.mirror(source).resolve(source)
 
     @property
@@ -53,15 +54,15 @@ class Sources:
             self.releases.lay_out(revision, checkout / "crates" / "core")
 
 
-def check_relationship(campaign: Campaign, baseline: Revision, candidate: Revision, sources: Sources) -> str:
+def check_relationship(stated: str | None, baseline: Revision, candidate: Revision, sources: Sources) -> str:
     """The relationship in words; RevisionError when a claimed ancestry does not hold or cannot be checked."""
-    if campaign.relationship.stated is not None:
-        return campaign.relationship.stated
+    if stated is not None:
+        return stated
     if isinstance(baseline, CrateRevision) or isinstance(candidate, CrateRevision):
         raise RevisionError(
             "ancestry is claimed, but releases carry no history to check it",
             where="/relationship",
-            hint="state the relationship in words: 'relationship: {stated: ...}'",
+            hint="state the relationship in words: 'relationship: {stated: ...}' in the campaign, or --relationship",
         )
     left, right = sources.mirror(baseline), sources.mirror(candidate)
     right.adopt(left, baseline.commit)

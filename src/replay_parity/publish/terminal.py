@@ -158,7 +158,7 @@ def _foot(verdict: Verdict) -> Text:
     text = Text()
     text.append(verdict.verdict, style=_STYLES[verdict.verdict])
     counts = ", ".join(f"{number} {outcome}" for outcome, number in verdict.counts.items())
-    if verdict.equal_trees:
+    if verdict.equal_trees and not verdict.rows:
         text.append("  nothing to compare: both sides are the same sources")
     elif counts:
         text.append(f"  {counts}")

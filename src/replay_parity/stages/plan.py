@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Literal
 
 import orjson
+from pydantic import Field
 
 from replay_parity.campaign.base import Identifier, Model, Sha256
 from replay_parity.campaign.corpus_file import Corpus
 from replay_parity.campaign.loading import LoadedCampaign
 from replay_parity.campaign.models import Build
 from replay_parity.campaign.row import Row
+from replay_parity.github.origin import Origin
 from replay_parity.parity.result import DEFAULT_RUNNER, planned_id
 from replay_parity.parity.verdict import CampaignSummary
 from replay_parity.pin.models import Revision
 from replay_parity.pin.resolve import Sources, check_relationship
 from replay_parity.pin.runner_source import runner_source_sha256
+from replay_parity.stages.compared import Compared
 from replay_parity.system.files import sha256_bytes
 
 
@@ -25,6 +28,7 @@ class PlannedRow(Model):
     row: Row
     corpus: Corpus
     runner: Identifier = DEFAULT_RUNNER
+    file: str | None = Field(default=None, description="Where the row is written in the policy's repository.")
 
     @property
     def id(self) -> str:
@@ -34,7 +38,7 @@ class PlannedRow(Model):
     @property
     def sha256(self) -> str:
         """Digest of everything in the row and the corpus that decides about a result."""
-        document = self.model_dump(mode="json", exclude={"runner"})
+        document = self.model_dump(mode="json", exclude={"runner", "file"})
         return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 
@@ -46,9 +50,17 @@ class Plan(Model):
     baseline: Revision
     candidate: Revision
     equal_trees: bool
+    self_compare: bool = Field(default=False, description="One revision on both sides, replayed all the same.")
+    advisory: bool = Field(default=False, description="The verdict is shown, but stands in nobody's way.")
+    origin: Origin | None = Field(default=None, description="The event on GitHub that the plan was made for.")
     build: Build
     runner_source_sha256: Sha256
     rows: tuple[PlannedRow, ...]
+
+    @property
+    def nothing_to_compare(self) -> bool:
+        """Equal sources on both sides are parity without a replay (rule 8), unless the check itself is checked."""
+        return self.equal_trees and not self.self_compare
 
     @property
     def sha256(self) -> str:
@@ -57,18 +69,49 @@ class Plan(Model):
         return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 
-def make_plan(loaded: LoadedCampaign, *, sources: Sources) -> Plan:
-    """Resolve a loaded campaign; RevisionError when a revision or the relationship cannot be pinned."""
+def make_plan(
+    loaded: LoadedCampaign,
+    compared: Compared,
+    *,
+    sources: Sources,
+    rows: tuple[PlannedRow, ...],
+    origin: Origin | None = None,
+    self_compare: bool = False,
+    advisory: bool = False,
+) -> Plan:
+    """Resolve what is compared; RevisionError when a revision or the relationship cannot be pinned."""
     campaign = loaded.campaign
-    baseline = sources.resolve(campaign.baseline)
-    candidate = sources.resolve(campaign.candidate)
-    relationship = check_relationship(campaign, baseline, candidate, sources)
+    baseline = sources.resolve(compared.baseline)
+    candidate = sources.resolve(compared.candidate)
+    relationship = check_relationship(compared.stated, baseline, candidate, sources)
     return Plan(
         campaign=CampaignSummary(name=campaign.name, title=campaign.title, relationship=relationship),
         baseline=baseline,
         candidate=candidate,
         equal_trees=baseline.content == candidate.content,
+        self_compare=self_compare,
+        advisory=advisory,
+        origin=origin,
         build=campaign.build,
         runner_source_sha256=runner_source_sha256(),
-        rows=tuple(PlannedRow(row=item.row, corpus=loaded.corpora[item.row.corpus].corpus) for item in loaded.rows),
+        rows=rows,
+    )
+
+
+def rows_here(loaded: LoadedCampaign) -> tuple[PlannedRow, ...]:
+    """Every row once, for the one machine that runs the whole campaign."""
+    return tuple(PlannedRow(row=item.row, corpus=loaded.corpora[item.row.corpus].corpus) for item in loaded.rows)
+
+
+def rows_per_runner(loaded: LoadedCampaign, *, files: dict[str, str]) -> tuple[PlannedRow, ...]:
+    """Every row once for each class of machines that the campaign names for it; `files` are the rows' policy files."""
+    return tuple(
+        PlannedRow(
+            row=item.row,
+            corpus=loaded.corpora[item.row.corpus].corpus,
+            runner=runner,
+            file=files.get(item.row.name),
+        )
+        for item in loaded.rows
+        for runner in item.runners or loaded.campaign.runners
     )

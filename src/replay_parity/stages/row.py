@@ -49,13 +49,18 @@ class RowInputs:
     @property
     def sha256(self) -> str:
         """Digest of all inputs; a finished row is kept only for exactly these."""
-        document = {
-            "tool": __version__,
-            "row": self.planned.sha256,
-            "corpus": self.corpus.sha256,
-            "artifacts": {side: artifact.record.sha256 for side, artifact in self.artifacts.items()},
-        }
-        return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+        return input_digest(self.planned, {side: artifact.record.sha256 for side, artifact in self.artifacts.items()})
+
+
+def input_digest(planned: PlannedRow, artifacts: Mapping[Side, str]) -> str:
+    """Digest of everything that decides about a result; `artifacts` are the SHA-256 of the runners there are."""
+    document = {
+        "tool": __version__,
+        "row": planned.sha256,
+        "corpus": planned.corpus.slice.sha256,
+        "artifacts": dict(artifacts),
+    }
+    return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 
 def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
@@ -63,7 +68,7 @@ def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
     started = time.monotonic()
     inputs.progress.step(inputs.label)
     row, artifacts = inputs.planned.row, inputs.artifacts
-    folder = inputs.workspace.row_folder(row.name, attempt)
+    folder = inputs.workspace.row_folder(inputs.planned.id, attempt)
     work = private_folder(folder / "work")
     placement, node = _place()
     job = ReplayJob(
@@ -83,6 +88,7 @@ def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
         plan_sha256=inputs.plan_sha256,
         input_sha256=inputs.sha256,
         row=row.name,
+        runner=inputs.planned.runner,
         title=row.title,
         attempt=attempt,
         outcome=judgement.outcome,
@@ -100,7 +106,7 @@ def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
     return result
 
 
-def unbuilt(inputs: RowInputs) -> RowResult:
+def unbuilt(inputs: RowInputs, *, attempt: int) -> RowResult:
     """The result of a row whose artifact does not exist on one side or both."""
     errors = {side: built for side, built in inputs.sides.items() if isinstance(built, BuildError)}
     fault: Fault = "both" if len(errors) > 1 else next(iter(errors))
@@ -109,14 +115,15 @@ def unbuilt(inputs: RowInputs) -> RowResult:
         plan_sha256=inputs.plan_sha256,
         input_sha256=inputs.sha256,
         row=inputs.planned.row.name,
+        runner=inputs.planned.runner,
         title=inputs.planned.row.title,
-        attempt=1,
+        attempt=attempt,
         outcome="build_failed",
         reason="; ".join(error.message for error in errors.values()),
         fault=fault,
         baseline=sides.get("baseline", SideResult()),
         candidate=sides.get("candidate", SideResult()),
-    )
+    ).sealed()
 
 
 def _runner(artifact: Artifact) -> Runner:

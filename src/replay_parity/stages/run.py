@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
-from replay_parity.corpus.provide import provide
 from replay_parity.corpus.slice import VerifiedSlice
-from replay_parity.corpus.totals import WorkloadTotals, totals
-from replay_parity.errors import BadInputError, BuildError, ManyErrors, RevisionError
-from replay_parity.parity.result import RETRIED, RowResult, settle
+from replay_parity.errors import BadInputError, RevisionError
+from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import Verdict, complete
-from replay_parity.pin.builder import SIDES, Builder, BuildOutcome, Side
-from replay_parity.pin.cargo import Cargo
+from replay_parity.pin.builder import SIDES, BuildOutcome, Side
 from replay_parity.pin.models import GitRevision, Revision, Toolchain
-from replay_parity.pin.patch import load_patch
-from replay_parity.pin.resolve import Sources
-from replay_parity.pin.slot import choose_build_root
-from replay_parity.pin.toolchain import resolve_toolchain
 from replay_parity.settings import Settings
-from replay_parity.stages.plan import Plan, PlannedRow, make_plan
-from replay_parity.stages.row import RowInputs, run_row, unbuilt
+from replay_parity.stages.bench import Bench
+from replay_parity.stages.compared import Asked, choose
+from replay_parity.stages.corpora import provide_all
+from replay_parity.stages.plan import Plan, make_plan, rows_here
+from replay_parity.stages.rows import Ready, run_rows
 from replay_parity.stages.verdict import assemble, summarise
 from replay_parity.stages.workspace import Workspace
 from replay_parity.system.progress import Progress
@@ -39,6 +35,7 @@ class RunOptions:
     rows: tuple[str, ...] = ()
     output: Path | None = None
     fresh: bool = False
+    asked: Asked = field(default_factory=Asked)
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,7 @@ def run_campaign(campaign: str, *, options: RunOptions, settings: Settings, prog
     Raises a ReplayParityError when the campaign cannot be decided at all: bad input, infrastructure, an interrupt.
     """
     started = time.monotonic()
-    loaded = _only(load_campaign(Path(campaign)), options.rows)
+    loaded = only(load_campaign(Path(campaign)), options.rows)
     workspace = Workspace((options.output or Path(_DEFAULT_OUTPUT) / loaded.campaign.name).absolute())
     with workspace.held():
         prepared = prepare(loaded, options=options, workspace=workspace, settings=settings, progress=progress)
@@ -72,7 +69,6 @@ class Prepared:
 
     plan: Plan
     slices: dict[str, VerifiedSlice]
-    totals: dict[str, WorkloadTotals]
     toolchain: Toolchain
     built: BuildOutcome | None
 
@@ -81,26 +77,47 @@ def prepare(
     loaded: LoadedCampaign, *, options: RunOptions, workspace: Workspace, settings: Settings, progress: Progress
 ) -> Prepared:
     """Verify the corpora, resolve the revisions, keep the plan and build what the cache does not hold."""
-    slices = _provide_all(loaded, options.corpus_folders, settings.cache, progress)
-    build_root = choose_build_root(settings.build_root, cache=settings.cache)
-    toolchain = resolve_toolchain(
-        loaded.campaign.build.toolchain, environment=settings.tool_environment, folder=build_root
-    )
-    cargo = Cargo(toolchain, build_root, settings.tool_environment)
-    sources = Sources(settings.cache, loaded.path.parent, settings.tool_environment, cargo)
+    rows = rows_here(loaded)
+    own = {name: item.trace_file.parent for name, item in loaded.corpora.items() if item.trace_file is not None}
+    slices = provide_all(rows, folders=options.corpus_folders, own=own, cache=settings.cache, progress=progress)
+    base = loaded.path.parent
+    bench = Bench(settings, loaded.campaign.build, base=base)
+    compared = choose(loaded.campaign, options.asked, git=str(_repository_of(loaded.path)))
+    # Before any time goes into a revision: without a toolchain nothing can be built.
+    toolchain = bench.toolchain
     progress.step("resolving the revisions")
-    plan = make_plan(loaded, sources=sources)
+    self_compare = options.asked.self_compare
+    plan = make_plan(loaded, compared, sources=bench.sources, rows=rows, self_compare=self_compare)
     _refuse_moved(workspace.read_plan(), plan, fresh=options.fresh)
     workspace.write_plan(plan)
-    sums = {name: totals(verified) for name, verified in slices.items()}
-    if plan.equal_trees:
-        return Prepared(plan, slices, sums, toolchain, None)
+    if plan.nothing_to_compare:
+        return Prepared(plan, slices, toolchain, None)
     revisions: dict[Side, Revision] = {"baseline": plan.baseline, "candidate": plan.candidate}
-    builder = _builder(loaded, cargo, sources, settings, workspace, progress)
-    return Prepared(plan, slices, sums, toolchain, builder.run(revisions))
+    patch = base / plan.build.patch.file if plan.build.patch is not None else None
+    builder = bench.builder(logs=workspace.logs, progress=progress, patch=patch)
+    return Prepared(plan, slices, toolchain, builder.run(revisions))
 
 
-def _only(loaded: LoadedCampaign, names: Sequence[str]) -> LoadedCampaign:
+def _rows(
+    prepared: Prepared, workspace: Workspace, settings: Settings, progress: Progress, *, fresh: bool
+) -> list[RowResult]:
+    """Exactly the planned rows; none when there is nothing to compare."""
+    plan, built = prepared.plan, prepared.built
+    if built is None:
+        return []
+    ready = Ready(plan, prepared.slices, built.sides, workspace, settings, progress)
+    results = run_rows(ready, plan.rows, fresh=fresh)
+    return complete([(planned.row.name, planned.runner) for planned in plan.rows], results, plan_sha256=plan.sha256)
+
+
+def _repository_of(campaign: Path) -> Path:
+    """The repository that holds the campaign file, else the current folder: where given names of revisions belong."""
+    holding = (folder for folder in campaign.parents if (folder / ".git").exists())
+    return next(holding, Path.cwd())
+
+
+def only(loaded: LoadedCampaign, names: Sequence[str]) -> LoadedCampaign:
+    """The campaign with only the named rows; BadInputError for a name that it does not have."""
     if not names:
         return loaded
     known = {item.row.name for item in loaded.rows}
@@ -111,25 +128,6 @@ def _only(loaded: LoadedCampaign, names: Sequence[str]) -> LoadedCampaign:
         )
     rows = tuple(item for item in loaded.rows if item.row.name in names)
     return LoadedCampaign(campaign=loaded.campaign, path=loaded.path, rows=rows, corpora=loaded.corpora)
-
-
-def _provide_all(
-    loaded: LoadedCampaign, folders: Sequence[Path], cache: Path, progress: Progress
-) -> dict[str, VerifiedSlice]:
-    """Every corpus that a row needs, verified before anything is built; all bad ones are told in one run."""
-    slices: dict[str, VerifiedSlice] = {}
-    errors: list[BadInputError] = []
-    for name in dict.fromkeys(item.row.corpus for item in loaded.rows):
-        progress.step(f"verifying corpus {name}")
-        found = loaded.corpora[name]
-        own = [found.trace_file.parent] if found.trace_file is not None else []
-        try:
-            slices[name] = provide(found.corpus, folders=[*folders, *own], cache=cache)
-        except BadInputError as error:
-            errors.append(error)
-    if errors:
-        raise errors[0] if len(errors) == 1 else ManyErrors(errors)
-    return slices
 
 
 def _refuse_moved(old: Plan | None, new: Plan, *, fresh: bool) -> None:
@@ -147,65 +145,3 @@ def _refuse_moved(old: Plan | None, new: Plan, *, fresh: bool) -> None:
                 where=f"/{side}/revision",
                 hint="write the full commit id, use another --output, or --fresh to plan anew",
             )
-
-
-def _builder(
-    loaded: LoadedCampaign,
-    cargo: Cargo,
-    sources: Sources,
-    settings: Settings,
-    workspace: Workspace,
-    progress: Progress,
-) -> Builder:
-    build = loaded.campaign.build
-    patch = loaded.path.parent / build.patch.file if build.patch is not None else None
-    if build.patch is not None:
-        load_patch(build.patch, base=loaded.path.parent)
-    return Builder(
-        build=build,
-        cargo=cargo,
-        sources=sources,
-        cache=settings.cache,
-        locks=settings.locks,
-        logs=workspace.logs,
-        progress=progress,
-        patch=patch,
-    )
-
-
-def _rows(
-    prepared: Prepared, workspace: Workspace, settings: Settings, progress: Progress, *, fresh: bool
-) -> list[RowResult]:
-    """Exactly the planned rows; none when there is nothing to compare."""
-    plan, built = prepared.plan, prepared.built
-    if built is None:
-        return []
-    results: dict[str, RowResult] = {}
-    for number, planned in enumerate(plan.rows, start=1):
-        inputs = RowInputs(
-            plan_sha256=plan.sha256,
-            planned=planned,
-            corpus=prepared.slices[planned.corpus.name],
-            totals=prepared.totals[planned.corpus.name],
-            sides=built.sides,
-            workspace=workspace,
-            locks_folder=settings.locks,
-            progress=progress,
-            label=f"row {number} of {len(plan.rows)}: {planned.row.name}",
-        )
-        results[planned.id] = _row(planned, inputs, fresh=fresh)
-    return complete([(planned.row.name, planned.runner) for planned in plan.rows], results, plan_sha256=plan.sha256)
-
-
-def _row(planned: PlannedRow, inputs: RowInputs, *, fresh: bool) -> RowResult:
-    """The settled result of a row: kept when it is decided for exactly these inputs, replayed otherwise (rule 26)."""
-    if any(isinstance(side, BuildError) for side in inputs.sides.values()):
-        return unbuilt(inputs)
-    known = [
-        result.model_copy(update={"plan_sha256": inputs.plan_sha256})
-        for result in inputs.workspace.attempts(planned.row.name)
-        if result.input_sha256 == inputs.sha256
-    ]
-    if not known or fresh or settle(known).outcome in RETRIED:
-        known.append(run_row(inputs, attempt=inputs.workspace.next_attempt(planned.row.name)))
-    return settle(known)

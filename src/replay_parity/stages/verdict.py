@@ -28,7 +28,7 @@ def assemble(
     """The verdict over exactly these rows; `problems` of the campaign as a whole keep it from being green."""
     unbuildable = any(build.baseline.error_kind in _IN_THE_SOURCES for build in builds)
     name, exit_code = decide(
-        rows, equal_trees=plan.equal_trees, baseline_unbuildable=unbuildable, problems=bool(problems)
+        rows, equal_trees=plan.nothing_to_compare, baseline_unbuildable=unbuildable, problems=bool(problems)
     )
     return Verdict(
         tool_version=__version__,
@@ -40,6 +40,9 @@ def assemble(
         candidate=plan.candidate,
         runner_source_sha256=plan.runner_source_sha256,
         equal_trees=plan.equal_trees,
+        self_compare=plan.self_compare,
+        advisory=plan.advisory,
+        origin=plan.origin,
         problems=tuple(problems),
         notes=tuple(_notes(plan, builds)),
         counts=count(rows),
@@ -74,7 +77,9 @@ def _notes(plan: Plan, builds: Sequence[BuildSummary]) -> list[str]:
     notes = []
     if plan.build.negative_control is not None:
         notes.append(f"negative control '{plan.build.negative_control}': this campaign must not be green")
-    for build in builds:
+    if plan.self_compare:
+        notes.append("a self-comparison: it shows that the check is sound, nothing about a change")
+    for build in builds if not plan.equal_trees else ():
         left, right = build.baseline.artifact, build.candidate.artifact
         if left is not None and right is not None and left.neutral_sha256 == right.neutral_sha256:
             notes.append("the trees differ, the artifacts are equal but for the revision that is compiled into them")

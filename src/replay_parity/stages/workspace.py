@@ -22,7 +22,7 @@ _LOCK_WAIT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Workspace:
-    """`OUTPUT/{plan.json, verdict.json, logs/, rows/ROW/attempt-N/{result.json, …}}`."""
+    """`OUTPUT/{plan.json, verdict.json, logs/, rows/ROW/attempt-N/{result.json, …}}`; ROW is a planned id."""
 
     root: Path
 
@@ -85,7 +85,8 @@ class Workspace:
         found: list[RowResult] = []
         for path in sorted((self.root / "rows" / row).glob("attempt-*/result.json")):
             with contextlib.suppress(ValidationError, BadInputError):
-                found.append(RowResult.model_validate_json(read_capped(path, cap=_CAP)))
+                result = RowResult.model_validate_json(read_capped(path, cap=_CAP))
+                found += [result] if result.seal_holds else []
         return sorted(found, key=lambda result: result.attempt)
 
     def next_attempt(self, row: str) -> int:
@@ -99,8 +100,8 @@ class Workspace:
 
     def write_result(self, result: RowResult) -> None:
         """Keep the result of an attempt, last: its presence says that the attempt is complete."""
-        path = self.row_folder(result.row, result.attempt) / "result.json"
-        write_whole(path, result.model_dump_json(indent=2).encode())
+        path = self.row_folder(result.id, result.attempt) / "result.json"
+        write_whole(path, result.sealed().model_dump_json(indent=2).encode())
 
     def relative(self, path: Path) -> str:
         """The path as the verdict shows it: below the folder for results."""

@@ -11,8 +11,8 @@ import pytest
 from replay_parity.campaign.builtin import builtin_configs
 from replay_parity.campaign.corpus_file import Corpus, Inline, Upstream
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
-from replay_parity.campaign.models import CrateSource
 from replay_parity.campaign.row import Row
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.campaign.yaml_reader import read_yaml
 
 _CONFIGS = builtin_configs()
@@ -87,6 +87,7 @@ def test_the_release_campaigns_compare_what_their_names_say(name: str, rows: lis
     assert baseline.dirty == (baseline.version == "0.1.0-dev.2")
     assert loaded.campaign.build.toolchain == "path"
     assert loaded.campaign.build.features == ()
+    assert loaded.campaign.relationship is not None
     assert loaded.campaign.relationship.stated
 
 

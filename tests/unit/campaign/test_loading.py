@@ -7,7 +7,7 @@ import pytest
 
 from replay_parity.campaign.builtin import builtin_configs
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
-from replay_parity.campaign.models import CrateSource, GitSource
+from replay_parity.campaign.sources import CrateSource, GitSource
 from replay_parity.errors import ManyErrors
 from replay_parity.system.files import read_capped
 

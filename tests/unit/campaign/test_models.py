@@ -6,8 +6,9 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from replay_parity.campaign.base import CommitId, Identifier, Location, Sentence
-from replay_parity.campaign.models import Build, Campaign, CrateSource, GitSource, RevisionName, RowReference, Version
+from replay_parity.campaign.models import Build, Campaign, RowReference
 from replay_parity.campaign.row import PressureBounds, TraceWorkload
+from replay_parity.campaign.sources import CrateSource, GitSource, RevisionName, Version
 
 _BUILD = {"toolchain": "path", "profile": "release", "flags": [], "features": []}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replay_parity.campaign.models import GitSource
+from replay_parity.campaign.sources import GitSource
 from replay_parity.errors import InfrastructureError, RevisionError
 from replay_parity.pin.git_objects import object_id, tree_of, verify_checkout
 from tests.support.tiny import Engines, Workshop

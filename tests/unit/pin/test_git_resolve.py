@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replay_parity.campaign.models import Campaign, GitSource
+from replay_parity.campaign.sources import GitSource
 from replay_parity.errors import InfrastructureError, RevisionError
 from replay_parity.pin import git_command
 from replay_parity.pin.git import Mirror
@@ -158,21 +158,6 @@ def test_ancestry_is_checked_in_both_directions(engines: Engines, mirror: Mirror
         mirror.is_ancestor(old, "0" * 40)
 
 
-def campaign(baseline: GitSource, candidate: GitSource, relationship: dict[str, object]) -> Campaign:
-    return Campaign.model_validate(
-        {
-            "schema_version": 1,
-            "name": "c",
-            "title": "t",
-            "baseline": baseline,
-            "candidate": candidate,
-            "relationship": relationship,
-            "build": {"toolchain": "path", "profile": "dev", "flags": [], "features": []},
-            "rows": ["row"],
-        }
-    )
-
-
 def test_ancestry_crosses_a_fork(workshop: Workshop, engines: Engines, tmp_path: Path) -> None:
     old = engines.engine(1)
     fork = tmp_path / "fork"
@@ -183,17 +168,13 @@ def test_ancestry_crosses_a_fork(workshop: Workshop, engines: Engines, tmp_path:
     aside = engines.engine(3)
     sources: Sources = workshop.sources
     upstream, forked = source(engines.folder, old), source(fork, new)
-    words = check_relationship(
-        campaign(upstream, forked, {"ancestor": True}), sources.resolve(upstream), sources.resolve(forked), sources
-    )
+    words = check_relationship(None, sources.resolve(upstream), sources.resolve(forked), sources)
     assert words == "the baseline is an ancestor of the candidate"
     beside = source(engines.folder, aside)
     with pytest.raises(RevisionError, match=f"the baseline {aside} is not an ancestor of the candidate {new}"):
-        check_relationship(
-            campaign(beside, forked, {"ancestor": True}), sources.resolve(beside), sources.resolve(forked), sources
-        )
+        check_relationship(None, sources.resolve(beside), sources.resolve(forked), sources)
     stated = check_relationship(
-        campaign(beside, forked, {"stated": "two experiments"}),
+        "two experiments",
         sources.resolve(beside),
         sources.resolve(forked),
         sources,
@@ -211,15 +192,14 @@ def test_a_shallow_clone_resolves_and_says_when_its_history_is_too_short(
     assert found.commit == new
     sources = workshop.sources
     upstream, here = source(engines.folder, old), source(shallow, new)
-    claim = campaign(upstream, here, {"ancestor": True})
     with pytest.raises(RevisionError, match="is a shallow clone: its history ends before") as caught:
-        check_relationship(claim, sources.resolve(upstream), sources.resolve(here), sources)
+        check_relationship(None, sources.resolve(upstream), sources.resolve(here), sources)
     assert "git fetch --unshallow" in str(caught.value)
     theirs = Engines.__new__(Engines)
     theirs.folder = shallow
     theirs.git("fetch", "--quiet", "--unshallow")
     fresh = workshop.sources
-    assert check_relationship(claim, fresh.resolve(upstream), fresh.resolve(source(shallow, "HEAD")), fresh)
+    assert check_relationship(None, fresh.resolve(upstream), fresh.resolve(source(shallow, "HEAD")), fresh)
 
 
 def test_a_crate_elsewhere_is_found_and_a_missing_one_is_refused(workshop: Workshop, engines: Engines) -> None:

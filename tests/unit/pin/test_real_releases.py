@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from replay_parity.campaign.models import CrateSource
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.errors import RevisionError
 from replay_parity.pin.builder import Builder, Side
 from replay_parity.pin.lockfile import compare_locks, merge_locks, packages, parse_lock

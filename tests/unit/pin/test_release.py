@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replay_parity.campaign.models import CrateSource
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.errors import InfrastructureError, RevisionError
 from replay_parity.pin import release as release_module
 from replay_parity.pin.builder import SIDES
