@@ -59,13 +59,15 @@ def summarise(outcome: BuildOutcome, toolchain: Toolchain, *, runner: str = DEFA
     return BuildSummary(
         runner=runner,
         toolchain=toolchain,
-        baseline=_side(outcome.sides["baseline"]),
-        candidate=_side(outcome.sides["candidate"]),
+        baseline=_side(outcome.sides.get("baseline")),
+        candidate=_side(outcome.sides.get("candidate")),
         lock_differences=outcome.lock_differences,
     )
 
 
-def _side(built: Artifact | BuildError) -> SideBuild:
+def _side(built: Artifact | BuildError | None) -> SideBuild:
+    if built is None:
+        return SideBuild()
     if isinstance(built, BuildError):
         # Like every path in the verdict, below the folder for results.
         log = f"logs/{Path(built.log).name}"

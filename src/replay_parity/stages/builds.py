@@ -1,0 +1,163 @@
+"""Artifacts that other jobs built: re-hashed, checked against the plan, one for each revision and runner (rule 26)."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from replay_parity.errors import BadInputError, BuildError
+from replay_parity.parity.verdict import BuildSummary, SideBuild
+from replay_parity.pin.builder import SIDES, Artifact, Side
+from replay_parity.pin.identity import check_identity
+from replay_parity.pin.models import ArtifactRecord
+from replay_parity.stages.build import BuildResult, nothing_built, runner_file
+from replay_parity.stages.plan import Plan
+from replay_parity.system.files import private_folder, read_capped, sha256_regular, storage_errors
+
+_DOCUMENT_CAP = 16 << 20
+_RUNNER_CAP = 1 << 30
+
+
+@dataclass(frozen=True)
+class FoundBuild:
+    """One `build.json` with its folder."""
+
+    result: BuildResult
+    folder: Path
+
+
+@dataclass
+class Builds:
+    """All builds of a plan, and what is wrong with them."""
+
+    found: list[FoundBuild] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def of(self, runner: str) -> BuildSummary:
+        """What was built on a runner by all attempts: an artifact wins over an error, the newest error is told."""
+        mine = sorted((item.result for item in self.found if item.result.build.runner == runner), key=_attempt)
+        summary = nothing_built(runner)
+        for result in mine:
+            sides = {side: _better(getattr(summary, side), getattr(result.build, side)) for side in SIDES}
+            differences = result.build.lock_differences or summary.lock_differences
+            summary = BuildSummary(
+                runner=runner, toolchain=result.build.toolchain, lock_differences=differences, **sides
+            )
+        return summary
+
+    def artifacts(self, runner: str, side: Side) -> set[str]:
+        """SHA-256 of every artifact of a revision on a runner; more than one is never right."""
+        records = [getattr(item.result.build, side).artifact for item in self.found if _on(item, runner)]
+        return {record.sha256 for record in records if record is not None}
+
+
+def find_builds(root: Path, plan: Plan, *, newest: int) -> Builds:
+    """Every build below a folder of downloaded artifacts; nothing that is wrong is used, all of it is told."""
+    builds = Builds()
+    for path in sorted(root.glob("**/build.json")) if root.is_dir() else []:
+        where = path.relative_to(root).as_posix()
+        try:
+            result = _read(path, plan, newest=newest)
+            for side in SIDES:
+                _check_side(result, side, path.parent, plan)
+        except BadInputError as error:
+            builds.problems.append(f"build {where}: {error.message}")
+            continue
+        builds.found.append(FoundBuild(result, path.parent))
+    for runner in sorted({item.result.build.runner for item in builds.found}):
+        for side in SIDES:
+            count = len(builds.artifacts(runner, side))
+            if count > 1:
+                builds.problems.append(
+                    f"{count} different artifacts were built of the {side} on {runner}: equal inputs must give one"
+                )
+    return builds
+
+
+def usable(builds: Builds, runner: str, *, scratch: Path) -> Mapping[Side, Artifact | BuildError] | None:
+    """Both sides ready for use on this machine; None when a side is missing and must be built here."""
+    sides: dict[Side, Artifact | BuildError] = {}
+    summary = builds.of(runner)
+    for side in SIDES:
+        built: SideBuild = getattr(summary, side)
+        if built.artifact is not None:
+            sides[side] = _take(builds.found, runner, side, built.artifact, scratch)
+        elif built.error is not None:
+            sides[side] = BuildError(
+                built.error, kind=built.error_kind or "revision", side=side, log="", excerpt=built.error
+            )
+        else:
+            return None
+    return sides
+
+
+def _take(found: Sequence[FoundBuild], runner: str, side: Side, record: ArtifactRecord, scratch: Path) -> Artifact:
+    """Copy a runner to a private place, with its run bit, which no artifact keeps (GITHUB.md), and check the copy."""
+    folder = next(
+        item.folder for item in found if _on(item, runner) and getattr(item.result.build, side).artifact == record
+    )
+    place = private_folder(scratch / side) / "runner"
+    with storage_errors("copy the runner", place):
+        shutil.copyfile(folder / runner_file(side), place)
+        place.chmod(0o755)
+    if sha256_regular(place, cap=_RUNNER_CAP) != record.sha256:
+        raise BadInputError(f"the runner of the {side} changed while it was copied", where=str(place))
+    check_identity(place, record, scratch=private_folder(scratch / "identity"))
+    return Artifact(place, record)
+
+
+def _read(path: Path, plan: Plan, *, newest: int) -> BuildResult:
+    try:
+        result = BuildResult.model_validate_json(read_capped(path, cap=_DOCUMENT_CAP))
+    except ValidationError as error:
+        raise BadInputError(f"cannot be read: {error.errors()[0]['msg']}") from None
+    if not result.seal_holds:
+        raise BadInputError("was edited after it was sealed")
+    if result.plan_sha256 != plan.sha256:
+        raise BadInputError("belongs to another plan")
+    if result.attempt > newest:
+        raise BadInputError(f"claims attempt {result.attempt} in attempt {newest} of the run")
+    if result.build.runner not in {planned.runner for planned in plan.rows}:
+        raise BadInputError(f"was made on the runner '{result.build.runner}', which the plan does not name")
+    return result
+
+
+def _check_side(result: BuildResult, side: Side, folder: Path, plan: Plan) -> None:
+    built: SideBuild = getattr(result.build, side)
+    record = built.artifact
+    if record is None:
+        return
+    wanted = {
+        "revision": getattr(plan, side),
+        "runner_source_sha256": plan.runner_source_sha256,
+        "profile": plan.build.profile,
+        "flags": plan.build.flags,
+        "features": plan.build.features,
+        "negative_control": plan.build.negative_control,
+        "patch_sha256": plan.build.patch.sha256 if plan.build.patch else None,
+        "toolchain": result.build.toolchain,
+    }
+    for name, value in wanted.items():
+        if getattr(record, name) != value:
+            raise BadInputError(f"the artifact of the {side} has another {name} than the plan demands")
+    if sha256_regular(folder / runner_file(side), cap=_RUNNER_CAP) != record.sha256:
+        raise BadInputError(f"the runner of the {side} is not the one that its record names")
+
+
+def _better(left: SideBuild, right: SideBuild) -> SideBuild:
+    """An artifact before an error before nothing; of two errors the newer one."""
+    if left.artifact is not None and right.artifact is None:
+        return left
+    return right if right.artifact is not None or right.error is not None else left
+
+
+def _on(item: FoundBuild, runner: str) -> bool:
+    return item.result.build.runner == runner
+
+
+def _attempt(result: BuildResult) -> int:
+    return result.attempt
