@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from replay_parity.campaign.sources import GitSource
-from replay_parity.errors import InfrastructureError, RevisionError
-from replay_parity.pin.git_command import reason
-from replay_parity.pin.git_mirror import HEAD_REF, BareMirror
+from replay_parity.errors import RevisionError
+from replay_parity.pin import git_folder, git_history
+from replay_parity.pin.git_folder import Change
+from replay_parity.pin.git_mirror import HEAD_REF, ORIGIN_REFS, BareMirror
 from replay_parity.pin.git_objects import verify_checkout
 from replay_parity.pin.git_place import Repository, refuse_dirty
 from replay_parity.pin.models import GitRevision
-from replay_parity.system.files import remove_tree, scratch_folder, storage_errors, walk_sorted
+from replay_parity.system.files import remove_tree, storage_errors, walk_sorted
+
+_T = TypeVar("_T")
 
 AskedAs = Literal["commit", "short commit", "branch", "tag", "HEAD"]
 
@@ -56,16 +59,27 @@ class Mirror:
 
         Raises RevisionError when the history is cut off before that is known.
         """
-        output = self._git.call("merge-base", "--is-ancestor", baseline, candidate, cwd=self.path)
-        if output.returncode not in {0, 1}:
-            raise InfrastructureError(f"git cannot compare {baseline} with {candidate}: {reason(output.error)}")
-        if output.returncode == 1 and self._bare.is_shallow:
-            raise RevisionError(
-                f"{self._repository.url} is a shallow clone: its history ends before it shows whether {baseline} "
-                f"is an ancestor of {candidate}",
-                hint="fetch the whole history: git fetch --unshallow",
-            )
-        return output.returncode == 0
+        return git_history.is_ancestor(self._bare, baseline, candidate)
+
+    def merge_base(self, left: str, right: str) -> str:
+        """The commit where two histories parted: git's best common ancestor, the first that `git merge-base` prints.
+
+        Full commit ids. Raises RevisionError for a commit that is not there, when there is no common ancestor, and
+        when a cut-off history does not prove which one is the best.
+        """
+        return self._with((left, right), lambda: git_history.merge_base(self._bare, left, right))
+
+    def export_folder(self, commit: str, folder: str, target: Path) -> tuple[str, ...]:
+        """Write the files of one folder of a commit to the private folder `target`; returns their names below it.
+
+        None, and an empty `target`, when the commit has no such folder. The files are proven to be the commit's.
+        Raises RevisionError for anything but regular files with plain names, or more than the caps of git_folder.py.
+        """
+        return self._with((commit,), lambda: git_folder.export_folder(self._bare, commit, folder, target), blind=True)
+
+    def changed_files(self, left: str, right: str, folder: str) -> list[tuple[str, Change]]:
+        """What `right` adds, changes and removes below a folder of `left`: paths from the repository's top, sorted."""
+        return self._with((left, right), lambda: git_folder.changed_files(self._bare, left, right, folder))
 
     def adopt(self, other: Mirror, commit: str) -> None:
         """Bring a commit of another mirror into this one, for an ancestry that crosses a fork."""
@@ -81,13 +95,26 @@ class Mirror:
         self._bare.healing(lambda: self._export(commit, target), blind=True)
         _refuse_escaping_links(target, commit)
 
+    def _with(self, commits: tuple[str, ...], work: Callable[[], _T], *, blind: bool = False) -> _T:
+        """Do something with commits of the mirror, brought first when they are not there."""
+        for commit in commits:
+            if not _FULL_ID.fullmatch(commit):
+                raise RevisionError(f"{commit!r} is not a full commit id")
+
+        def ready() -> _T:
+            for commit in commits:
+                self._ensure(commit)
+            return work()
+
+        return self._bare.healing(ready, blind=blind)
+
     def _resolve(self, source: GitSource) -> GitRevision:
         self._bare.prepare()
         asked_as, commit = self._find(source.revision)
         tree = self._git.demand("rev-parse", "--verify", f"{commit}^{{tree}}", cwd=self.path).text
         if self._git.call("cat-file", "-e", f"{commit}:{source.core}/Cargo.toml", cwd=self.path).returncode != 0:
             raise RevisionError(
-                f"commit {commit} of {self._repository.url} has no crate at '{source.core}'",
+                f"commit {commit} of {self._repository.shown} has no crate at '{source.core}'",
                 hint="set 'core' to the folder of the engine crate",
             )
         return GitRevision(
@@ -104,23 +131,15 @@ class Mirror:
         if not self._bare.has(commit):
             self._bare.fetch_commit(commit)
         if not self._bare.has(commit):
-            raise RevisionError(f"{self._repository.url} has no commit {commit}")
+            hint = self._repository.deepen if self._bare.is_source_shallow else None
+            raise RevisionError(f"{self._repository.shown} has no commit {commit}", hint=hint)
 
     def _export(self, commit: str, target: Path) -> None:
         self._ensure(commit)
         remove_tree(target)
         with storage_errors("export the revision", target):
             target.mkdir(parents=True)
-        with scratch_folder(self._bare.scratch, "index-") as scratch:
-            # A bare repository refuses checkout-index without being told of a work tree.
-            extra = {
-                "GIT_INDEX_FILE": str(scratch / "index"),
-                "GIT_DIR": str(self.path),
-                "GIT_WORK_TREE": str(target),
-            }
-            self._git.demand("read-tree", commit, cwd=target, extra=extra)
-            self._git.demand("checkout-index", "--all", "--force", cwd=target, extra=extra)
-            staged = self._git.demand("ls-files", "--stage", "-z", cwd=target, extra=extra).out
+        staged = self._bare.write_files(commit, target)
         entries = (entry.partition(b"\t") for entry in staged.split(b"\0") if entry.startswith(b"160000 "))
         verify_checkout(
             target,
@@ -134,18 +153,22 @@ class Mirror:
             self._ensure(name.lower())
             return "commit", self._bare.commit_of(name.lower()) or name.lower()
         self._bare.fetch()
-        refs: tuple[tuple[AskedAs, str], ...] = (("branch", f"refs/heads/{name}"), ("tag", f"refs/tags/{name}"))
+        # A clone's own branches only count where the address has none of that name.
+        refs: list[tuple[AskedAs, str]] = [("branch", f"refs/heads/{name}"), ("tag", f"refs/tags/{name}")]
+        if self._repository.checkout is not None:
+            refs.insert(0, ("branch", f"{ORIGIN_REFS}/{name}"))
         if name == "HEAD":
-            refs = (("HEAD", HEAD_REF),)
+            refs = [("HEAD", HEAD_REF)]
         found: dict[AskedAs, str] = {}
         for kind, ref in refs:
-            commit = self._bare.commit_of(ref)
+            commit = None if kind in found else self._bare.commit_of(ref)
             if commit is not None:
                 found[kind] = commit
         if not found and _SHORT_ID.fullmatch(name.lower()):
             found["short commit"] = self._short(name.lower())
         if not found:
-            raise RevisionError(f"{self._repository.url} has no commit, branch or tag '{name}'")
+            hint = self._repository.deepen if self._bare.is_source_shallow else None
+            raise RevisionError(f"{self._repository.shown} has no commit, branch or tag '{name}'", hint=hint)
         if len(set(found.values())) > 1:
             raise RevisionError(
                 f"'{name}' is a branch and a tag with different commits", hint="give the full commit id"
@@ -156,7 +179,7 @@ class Mirror:
         commit = self._bare.commit_of(name)
         if commit is None:
             raise RevisionError(
-                f"short id '{name}' does not name exactly one commit of {self._repository.url}",
+                f"short id '{name}' does not name exactly one commit of {self._repository.shown}",
                 hint="give the full commit id",
             )
         return commit

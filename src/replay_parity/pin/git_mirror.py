@@ -25,6 +25,8 @@ from replay_parity.system.orphans import end_orphans_in
 _T = TypeVar("_T")
 
 HEAD_REF = "refs/parity/HEAD"
+# The branches of an address as a clone of it keeps them.
+ORIGIN_REFS = "refs/remotes/origin"
 _KEPT_REFS = "refs/parity/kept"
 _LOCK_WAIT_SECONDS = 3600.0
 _SCRATCH_SECONDS = 24 * 3600.0
@@ -39,9 +41,11 @@ class BareMirror:
 
     def __init__(self, repository: Repository, *, cache: Path, environment: Mapping[str, str]) -> None:
         self.repository = repository
-        self.scratch = private_folder(cache / "git" / sha256_bytes(repository.url.encode())[:24])
+        # A clone's names are not the address's: what came from the one never answers for the other.
+        name = repository.url if repository.checkout is None else f"{repository.url}\n{repository.checkout}"
+        self.scratch = private_folder(cache / "git" / sha256_bytes(name.encode("utf-8", "surrogateescape"))[:24])
         self.path = self.scratch / "mirror.git"
-        self.git = Git(scratch=self.scratch, environment=environment, trusted=repository.folder)
+        self.git = Git(scratch=self.scratch, environment=environment, trusted=repository.folder or repository.checkout)
         self._fetched = False
         self._fresh = False
 
@@ -62,6 +66,14 @@ class BareMirror:
         """Whether the history is cut off somewhere."""
         return (self.path / "shallow").is_file()
 
+    @property
+    def is_source_shallow(self) -> bool:
+        """Whether the local repository that commits come from is cut off; of one elsewhere nothing is known."""
+        folder = self.repository.folder or self.repository.checkout
+        if folder is None or not folder.is_dir():
+            return False
+        return self.git.call("rev-parse", "--is-shallow-repository", cwd=folder).text == "true"
+
     def prepare(self) -> None:
         """Make sure that there is a mirror, perhaps an empty one."""
         if not self.path.exists():
@@ -73,22 +85,23 @@ class BareMirror:
         """Follow all branches, tags and HEAD, once in the life of this object."""
         if self._fetched:
             return
-        heads = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
+        kinds = ["refs/heads", "refs/tags", *([ORIGIN_REFS] if self.repository.checkout is not None else [])]
+        heads = [f"+{kind}/*:{kind}/*" for kind in kinds]
         with self._held():
             try:
-                self._fetch(self.repository.url, *heads, f"+HEAD:{HEAD_REF}", prune=True)
+                self._fetch(self.repository.place, *heads, f"+HEAD:{HEAD_REF}", prune=True)
             except InfrastructureError as error:
                 # A repository may well have branches and a HEAD that names none of them.
                 if "find remote ref HEAD" not in error.message:
                     raise
-                self._fetch(self.repository.url, *heads, prune=True)
+                self._fetch(self.repository.place, *heads, prune=True)
                 self.git.demand("update-ref", "-d", HEAD_REF, cwd=self.path)
         self._fetched = True
 
     def fetch_commit(self, commit: str) -> None:
         """Bring one commit, or everything when the repository does not give a single one."""
         try:
-            self.adopt(self.repository.url, commit)
+            self.adopt(self.repository.place, commit)
         except InfrastructureError:
             # Servers may refuse a commit that no branch names; the branches may hold it all the same.
             self.fetch()
@@ -98,6 +111,19 @@ class BareMirror:
         with self._held():
             # Under a name of its own, so that nothing takes it for garbage and a check of the mirror sees it.
             self._fetch(url, f"+{commit}:{_KEPT_REFS}/{commit}", prune=False)
+
+    def write_files(self, tree: str, target: Path) -> bytes:
+        """Write the files of a tree or a commit to the folder `target`; returns the index, as `ls-files --stage -z`."""
+        with scratch_folder(self.scratch, "index-") as scratch:
+            # A bare repository refuses checkout-index without being told of a work tree.
+            extra = {
+                "GIT_INDEX_FILE": str(scratch / "index"),
+                "GIT_DIR": str(self.path),
+                "GIT_WORK_TREE": str(target),
+            }
+            self.git.demand("read-tree", tree, cwd=target, extra=extra)
+            self.git.demand("checkout-index", "--all", "--force", cwd=target, extra=extra)
+            return self.git.demand("ls-files", "--stage", "-z", cwd=target, extra=extra).out
 
     def healing(self, work: Callable[[], _T], *, blind: bool = False) -> _T:
         """Do something with the mirror; if that fails and the mirror is damaged, once more with a new one.
@@ -109,7 +135,7 @@ class BareMirror:
         except (RevisionError, InfrastructureError) as error:
             if self._fresh or any(words in error.message for words in _STORAGE_WORDS):
                 raise
-            if not blind and self._is_whole():
+            if not (blind and isinstance(error, InfrastructureError)) and self._is_whole():
                 raise
         with self._held():
             self._make()

@@ -25,10 +25,34 @@ def verify_checkout(root: Path, *, commit: str, commit_object: bytes, gitlinks: 
     """
     tree = tree_of(commit_object) if object_id(b"commit", commit_object, like=commit) == commit else None
     if tree is None or _tree_id(root, "", gitlinks, like=commit) != tree:
-        raise InfrastructureError(
-            f"the files that git gave for commit {commit} are not the ones that this id names",
-            hint="our mirror of the repository was changed; it is made anew",
-        )
+        raise _not_the_ones(f"commit {commit}")
+
+
+def verify_folder(root: Path, *, tree: str) -> None:
+    """Raise InfrastructureError unless the files below `root` are those of the tree object of this id."""
+    if _tree_id(root, "", {}, like=tree) != tree:
+        raise _not_the_ones(f"tree {tree}")
+
+
+def verified(kind: bytes, data: bytes, *, name: str) -> bytes:
+    """The object `data` when its id is `name`; InfrastructureError otherwise."""
+    if object_id(kind, data, like=name) != name:
+        raise _not_the_ones(f"{kind.decode()} {name}")
+    return data
+
+
+def entry_of(tree_object: bytes, name: bytes, *, like: str) -> tuple[bytes, str] | None:
+    """Mode and id of one entry of a tree object, a list of mode, name, NUL and raw id; None when it has none."""
+    size, start = len(like) // 2, 0
+    while start < len(tree_object):
+        end = tree_object.find(b"\0", start)
+        if end < 0:
+            return None
+        mode, _, entry = tree_object[start:end].partition(b" ")
+        start = end + 1 + size
+        if entry == name:
+            return mode, tree_object[end + 1 : start].hex()
+    return None
 
 
 def tree_of(commit_object: bytes) -> str | None:
@@ -40,6 +64,13 @@ def tree_of(commit_object: bytes) -> str | None:
 def object_id(kind: bytes, data: bytes, *, like: str) -> str:
     """Git's id of an object, with the hash of the id `like`: SHA-1, or SHA-256 in a repository of that format."""
     return _new(like, kind + b" %d\0" % len(data) + data).hexdigest()
+
+
+def _not_the_ones(what: str) -> InfrastructureError:
+    return InfrastructureError(
+        f"the files that git gave for {what} are not the ones that this id names",
+        hint="our mirror of the repository was changed; it is made anew",
+    )
 
 
 def _new(like: str, data: bytes) -> hashlib._Hash:

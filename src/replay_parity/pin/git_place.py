@@ -11,6 +11,7 @@ from replay_parity.campaign.sources import GitSource
 from replay_parity.errors import RevisionError
 from replay_parity.pin.git_command import Git
 
+_FETCH_DEPTH = "set 'fetch-depth: 0' where that repository is checked out, so that its whole history is there"
 _URL = re.compile(r"^(?:https|ssh|file)://|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:")
 _OTHER_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*:")
 # A status starts no transport, whatever the repository's own configuration names for a missing object.
@@ -19,16 +20,39 @@ _NO_TRANSPORT = {"GIT_ALLOW_PROTOCOL": "none"}
 
 @dataclass(frozen=True)
 class Repository:
-    """A place to fetch from: `url` is what git is given, `folder` the local repository or None."""
+    """A repository: `url` is recorded, `folder` a local one that the user named, `checkout` a clone that stands in.
+
+    From a `folder` or a `checkout` only commits are read. A dirty `folder` is refused, since its user may mean the
+    changes too; the work tree of a `checkout` is nobody's word.
+    """
 
     url: str
     folder: Path | None
+    checkout: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """What git fetches from."""
+        return self.url if self.checkout is None else str(self.checkout)
+
+    @property
+    def shown(self) -> str:
+        """How a sentence names it."""
+        return self.url if self.checkout is None else f"the checkout {self.checkout} of {self.url}"
+
+    @property
+    def deepen(self) -> str:
+        """What helps against a history that is cut off."""
+        return "fetch the whole history: git fetch --unshallow" if self.checkout is None else _FETCH_DEPTH
 
 
-def locate(source: GitSource, *, base: Path) -> Repository:
-    """A clone URL, or a local folder relative to `base` (the campaign file's folder); RevisionError otherwise."""
+def locate(source: GitSource, *, base: Path, checkouts: Mapping[str, Path] | None = None) -> Repository:
+    """A clone URL, or a local folder relative to `base` (the campaign file's folder); RevisionError otherwise.
+
+    `checkouts` maps addresses to local clones that hold their objects.
+    """
     if _URL.match(source.git):
-        return Repository(url=source.git, folder=None)
+        return Repository(url=source.git, folder=None, checkout=_checkout_of(source.git, checkouts or {}))
     if _OTHER_URL.match(source.git):
         raise RevisionError(f"'{source.git}' is not fetched from; use https, ssh, file or a local folder")
     try:
@@ -41,9 +65,22 @@ def locate(source: GitSource, *, base: Path) -> Repository:
     return Repository(url=str(folder), folder=folder)
 
 
-def recorded(url: str) -> Repository:
+def recorded(url: str, *, checkouts: Mapping[str, Path] | None = None) -> Repository:
     """The repository of a recorded revision; a local one may be gone meanwhile, our mirror holds the commit."""
-    return Repository(url=url, folder=None if _URL.match(url) else Path(url))
+    if _URL.match(url):
+        return Repository(url=url, folder=None, checkout=_checkout_of(url, checkouts or {}))
+    return Repository(url=url, folder=Path(url))
+
+
+def _checkout_of(url: str, checkouts: Mapping[str, Path]) -> Path | None:
+    """The clone of an address, however its end is written."""
+    known = {_address(address): folder for address, folder in checkouts.items()}
+    folder = known.get(_address(url))
+    return None if folder is None else folder.resolve()
+
+
+def _address(url: str) -> str:
+    return url.rstrip("/").removesuffix(".git")
 
 
 def refuse_dirty(git: Git, folder: Path, *, core: str) -> None:

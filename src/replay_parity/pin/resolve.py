@@ -18,7 +18,11 @@ from replay_parity.system.files import remove_tree
 
 @dataclass
 class Sources:
-    """Where revisions are brought from; `base` is the campaign file's folder."""
+    """Where revisions are brought from; `base` is the campaign file's folder.
+
+    `checkouts` maps the address of a git repository to a local clone that holds its objects: commits are read from
+    there and nothing is fetched from the address, which stays the recorded one.
+    """
 
     cache: Path
     base: Path
@@ -40,7 +44,10 @@ class Sources:
 
     def mirror(self, source: GitSource | GitRevision) -> Mirror:
         """The mirror of a git source, or of a revision that was resolved before."""
-        repository = locate(source, base=self.base) if isinstance(source, GitSource) else recorded(source.repository)
+        if isinstance(source, GitSource):
+            repository = locate(source, base=self.base, checkouts=self.checkouts)
+        else:
+            repository = recorded(source.repository, checkouts=self.checkouts)
         if repository.url not in self._mirrors:
             self._mirrors[repository.url] = Mirror(repository, cache=self.cache, environment=self.environment)
         return self._mirrors[repository.url]
