@@ -124,6 +124,9 @@ def settle(attempts: list[RowResult]) -> RowResult:
     unstable = [result for result in ordered if result.outcome.startswith("unstable_")]
     if unstable:
         return unstable[0]
+    if ordered[-1].outcome == "invalid":
+        # Somebody's forgery or our fault: an older decision does not cover it.
+        return ordered[-1]
     decided = [result for result in ordered if result.outcome not in RETRIED]
     if not decided:
         return ordered[-1]

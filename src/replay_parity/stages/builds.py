@@ -16,6 +16,7 @@ from replay_parity.pin.identity import check_identity
 from replay_parity.pin.models import ArtifactRecord
 from replay_parity.stages.build import BuildResult, nothing_built, runner_file
 from replay_parity.stages.plan import Plan
+from replay_parity.stages.untrusted import documents
 from replay_parity.system.files import private_folder, read_capped, sha256_regular, storage_errors
 
 _DOCUMENT_CAP = 16 << 20
@@ -29,6 +30,11 @@ class FoundBuild:
     result: BuildResult
     folder: Path
 
+    @property
+    def runner(self) -> str:
+        """The class of machines that it was built on."""
+        return self.result.build.runner
+
 
 @dataclass
 class Builds:
@@ -37,9 +43,25 @@ class Builds:
     found: list[FoundBuild] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
+    def add(self, other: Builds) -> None:
+        """Take in what was found elsewhere, and look again for artifacts that should be one."""
+        self.found += other.found
+        self.problems += other.problems
+        self.problems += [problem for problem in self.doubles() if problem not in self.problems]
+
+    def doubles(self) -> list[str]:
+        """Two artifacts for one revision and runner, in words."""
+        pairs = [(runner, side) for runner in sorted({item.runner for item in self.found}) for side in SIDES]
+        counts = {pair: len(self.artifacts(*pair)) for pair in pairs}
+        return [
+            f"{count} different artifacts were built of the {side} on {runner}: equal inputs must give one"
+            for (runner, side), count in counts.items()
+            if count > 1
+        ]
+
     def of(self, runner: str) -> BuildSummary:
         """What was built on a runner by all attempts: an artifact wins over an error, the newest error is told."""
-        mine = sorted((item.result for item in self.found if item.result.build.runner == runner), key=_attempt)
+        mine = sorted((item.result for item in self.found if item.runner == runner), key=_attempt)
         summary = nothing_built(runner)
         for result in mine:
             sides = {side: _better(getattr(summary, side), getattr(result.build, side)) for side in SIDES}
@@ -51,14 +73,14 @@ class Builds:
 
     def artifacts(self, runner: str, side: Side) -> set[str]:
         """SHA-256 of every artifact of a revision on a runner; more than one is never right."""
-        records = [getattr(item.result.build, side).artifact for item in self.found if _on(item, runner)]
+        records = [getattr(item.result.build, side).artifact for item in self.found if item.runner == runner]
         return {record.sha256 for record in records if record is not None}
 
 
 def find_builds(root: Path, plan: Plan, *, newest: int) -> Builds:
     """Every build below a folder of downloaded artifacts; nothing that is wrong is used, all of it is told."""
     builds = Builds()
-    for path in sorted(root.glob("**/build.json")) if root.is_dir() else []:
+    for path in documents(root, "build.json"):
         where = path.relative_to(root).as_posix()
         try:
             result = _read(path, plan, newest=newest)
@@ -68,13 +90,7 @@ def find_builds(root: Path, plan: Plan, *, newest: int) -> Builds:
             builds.problems.append(f"build {where}: {error.message}")
             continue
         builds.found.append(FoundBuild(result, path.parent))
-    for runner in sorted({item.result.build.runner for item in builds.found}):
-        for side in SIDES:
-            count = len(builds.artifacts(runner, side))
-            if count > 1:
-                builds.problems.append(
-                    f"{count} different artifacts were built of the {side} on {runner}: equal inputs must give one"
-                )
+    builds.problems += builds.doubles()
     return builds
 
 
@@ -98,7 +114,7 @@ def usable(builds: Builds, runner: str, *, scratch: Path) -> Mapping[Side, Artif
 def _take(found: Sequence[FoundBuild], runner: str, side: Side, record: ArtifactRecord, scratch: Path) -> Artifact:
     """Copy a runner to a private place, with its run bit, which no artifact keeps (GITHUB.md), and check the copy."""
     folder = next(
-        item.folder for item in found if _on(item, runner) and getattr(item.result.build, side).artifact == record
+        item.folder for item in found if item.runner == runner and getattr(item.result.build, side).artifact == record
     )
     place = private_folder(scratch / side) / "runner"
     with storage_errors("copy the runner", place):
@@ -153,10 +169,6 @@ def _better(left: SideBuild, right: SideBuild) -> SideBuild:
     if left.artifact is not None and right.artifact is None:
         return left
     return right if right.artifact is not None or right.error is not None else left
-
-
-def _on(item: FoundBuild, runner: str) -> bool:
-    return item.result.build.runner == runner
 
 
 def _attempt(result: BuildResult) -> int:
