@@ -133,6 +133,34 @@ def diff(left: Path, right: Path, as_json: bool) -> None:  # noqa: FBT001
     raise SystemExit(EXIT_DIFFERENT if differences.count else EXIT_OK)
 
 
+@cli.command(short_help="One stage of the GitHub Action, from its environment.", hidden=True)
+def action() -> None:
+    """Run the stage that the action's inputs name; only action.yml calls this."""
+    from replay_parity.github.commands import stopped_output
+    from replay_parity.github.inputs import Inputs
+    from replay_parity.github.surroundings import Surroundings
+    from replay_parity.publish.progress import PlainProgress
+    from replay_parity.settings import Settings
+    from replay_parity.stages.action import ActionUse, run_action
+
+    commands: list[str] = []
+    code = EXIT_INFRASTRUCTURE
+    with stopped_output(commands):
+        try:
+            use = ActionUse(
+                inputs=Inputs.from_environment(os.environ),
+                around=Surroundings(os.environ),
+                settings=Settings.from_environment(os.environ),
+                progress=PlainProgress(),
+                commands=commands,
+            )
+            code = run_action(use)
+        except ReplayParityError as error:
+            commands.append(error_command(error))
+            code = _failed(error)
+    raise SystemExit(code)
+
+
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the command line and exit; expected failures, interrupts and bugs never look alike."""
     for number in _ENDING:

@@ -71,6 +71,9 @@ class Verdict(Model):
     undecided_rows: tuple[str, ...] = ()
     rows: tuple[RowResult, ...] = ()
     builds: tuple[BuildSummary, ...] = ()
+    files: dict[str, str] = Field(
+        default_factory=dict, description="Planned id to the file of the policy that the row is written in."
+    )
     seconds: float = Field(default=0.0, description="Wall time of the run; no performance result of the engine.")
 
     @property

@@ -14,7 +14,7 @@ from replay_parity.pin.models import Toolchain
 from replay_parity.stages.plan import Plan
 
 # The sources themselves are at fault, not the machine.
-_IN_THE_SOURCES = frozenset({"revision", "runner_api"})
+IN_THE_SOURCES = frozenset({"revision", "runner_api"})
 
 
 def assemble(
@@ -26,7 +26,7 @@ def assemble(
     problems: Sequence[str] = (),
 ) -> Verdict:
     """The verdict over exactly these rows; `problems` of the campaign as a whole keep it from being green."""
-    unbuildable = any(build.baseline.error_kind in _IN_THE_SOURCES for build in builds)
+    unbuildable = any(build.baseline.error_kind in IN_THE_SOURCES for build in builds)
     name, exit_code = decide(
         rows, equal_trees=plan.nothing_to_compare, baseline_unbuildable=unbuildable, problems=bool(problems)
     )
@@ -50,6 +50,7 @@ def assemble(
         undecided_rows=tuple(row.id for row in rows if not is_failing(row) and not is_green(row)),
         rows=tuple(rows),
         builds=tuple(builds),
+        files={planned.id: planned.file for planned in plan.rows if planned.file is not None},
         seconds=seconds,
     )
 

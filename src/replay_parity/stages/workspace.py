@@ -17,6 +17,7 @@ from replay_parity.system.files import read_capped, remove_tree, storage_errors,
 from replay_parity.system.locks import host_lock
 
 _CAP = 64 << 20
+_VERDICT_CAP = 1 << 30
 _LOCK_WAIT_SECONDS = 1.0
 
 
@@ -75,6 +76,15 @@ class Workspace:
     def write_verdict(self, verdict: Verdict) -> None:
         """Keep the verdict."""
         write_whole(self.verdict_path, verdict.model_dump_json(indent=2).encode())
+
+    def read_verdict(self) -> Verdict:
+        """The kept verdict; BadInputError when there is none or it is damaged."""
+        try:
+            return Verdict.model_validate_json(read_capped(self.verdict_path, cap=_VERDICT_CAP))
+        except ValidationError as error:
+            raise BadInputError(
+                f"the verdict cannot be read: {error.errors()[0]['msg']}", where=str(self.verdict_path)
+            ) from None
 
     def row_folder(self, row: str, attempt: int) -> Path:
         """Folder of one attempt."""

@@ -1,0 +1,101 @@
+"""The stages `publish` and `badge`: a kept verdict, untrusted like every file of a run, to GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from replay_parity.errors import BadInputError
+from replay_parity.github.check_run import CheckRun
+from replay_parity.github.client import GitHub
+from replay_parity.github.origin import Origin
+from replay_parity.github.surroundings import Surroundings
+from replay_parity.parity.verdict import Verdict, decide
+from replay_parity.publish.annotations import annotations
+from replay_parity.publish.badge import badge
+from replay_parity.publish.check_text import check_text, conclusion
+from replay_parity.publish.checks import publish_check
+from replay_parity.stages.verdict import IN_THE_SOURCES
+from replay_parity.system.files import write_whole
+from replay_parity.system.progress import Progress
+
+_MANUAL = frozenset({"workflow_dispatch", "schedule", "repository_dispatch"})
+
+
+def publish_verdict(
+    verdict: Verdict, *, check_name: str, around: Surroundings, api: GitHub, progress: Progress
+) -> str | None:
+    """Make or update the check run; its address, or None with the reason told as a notice."""
+    origin = verdict.origin
+    if origin is None:
+        progress.notice("no plan was made, so there is no commit to publish a check for; the job's status stands")
+        return None
+    if origin.event in _MANUAL:
+        progress.notice("a manual campaign belongs to no change; its verdict is in the summary of the run")
+        return None
+    _refuse_other_run(origin, around)
+    _refuse_undecided(verdict)
+    words = check_text(verdict)
+    campaign = verdict.campaign.name if verdict.campaign else "campaign"
+    published = publish_check(
+        api,
+        CheckRun(
+            name=f"{check_name} ({campaign})",
+            head_sha=origin.head_sha,
+            external_id=f"replay-parity/{campaign}",
+            conclusion=conclusion(verdict),
+            title=words.title,
+            summary=words.summary,
+            text=words.text,
+            annotations=tuple(annotations(verdict, paths=verdict.files)),
+            details_url=origin.run_url,
+        ),
+        head_now=_head_now(origin, api),
+    )
+    if published.problem is not None:
+        progress.notice(f"the check run could not be published completely: {published.problem}")
+    return published.url
+
+
+def write_badge(verdict: Verdict, path: Path, *, around: Surroundings) -> bool:
+    """Write the badge's document; False elsewhere than on the default branch, which alone a badge speaks for."""
+    event = around.event()
+    repository = event.payload.get("repository")
+    default = repository.get("default_branch") if isinstance(repository, dict) else None
+    if not isinstance(default, str) or event.ref != f"refs/heads/{default}":
+        return False
+    write_whole(path, orjson.dumps(badge(verdict), option=orjson.OPT_INDENT_2))
+    return True
+
+
+def _refuse_other_run(origin: Origin, around: Surroundings) -> None:
+    """After `workflow_run` the verdict comes from another run, perhaps of a fork: it must be about that run's commit."""
+    if around.variables.get("GITHUB_EVENT_NAME") != "workflow_run":
+        return
+    run = around.payload().get("workflow_run")
+    if not isinstance(run, dict):
+        raise BadInputError("the event names no run")
+    if (run.get("head_sha"), run.get("id")) != (origin.head_sha, origin.run_id):
+        raise BadInputError("the verdict is not of the run that the event names; it is not published")
+
+
+def _refuse_undecided(verdict: Verdict) -> None:
+    """The name of a verdict follows from its rows, whoever wrote the file."""
+    unbuildable = any(build.baseline.error_kind in IN_THE_SOURCES for build in verdict.builds)
+    equal = verdict.equal_trees and not verdict.self_compare
+    found = decide(
+        verdict.rows, equal_trees=equal, baseline_unbuildable=unbuildable, problems=bool(verdict.problems)
+    )
+    if found != (verdict.verdict, verdict.exit_code):
+        raise BadInputError(
+            f"the kept verdict says {verdict.verdict}, its rows say {found[0]}; it is not published"
+        )
+
+
+def _head_now(origin: Origin, api: GitHub) -> Callable[[], str] | None:
+    number = origin.pull_request
+    if number is None:
+        return None
+    return lambda: api.pull_request(number).head_sha
