@@ -31,7 +31,7 @@ mkdir -p "${RP_ENVIRONMENT}"
 cd "${RP_ENVIRONMENT}"
 "${python}" -I -m venv "${RP_ENVIRONMENT}"
 pip=("${RP_ENVIRONMENT}/bin/python" -I -m pip --quiet --disable-pip-version-check --no-input)
-"${pip[@]}" install --no-compile --require-hashes --only-binary :all: -r "${RP_ACTION}/requirements/run.txt"
+"${pip[@]}" install --no-compile --no-deps --require-hashes --only-binary :all: -r "${RP_ACTION}/requirements/run.txt"
 # Built from a copy: the action's own folder may be read-only, and must stay as it is.
 mkdir "${RP_ENVIRONMENT}/source"
 for part in src configs schemas pyproject.toml README.md LICENSE; do
