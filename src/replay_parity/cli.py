@@ -136,7 +136,7 @@ def diff(left: Path, right: Path, as_json: bool) -> None:  # noqa: FBT001
 @cli.command(short_help="One stage of the GitHub Action, from its environment.", hidden=True)
 def action() -> None:
     """Run the stage that the action's inputs name; only action.yml calls this."""
-    from replay_parity.github.commands import stopped_output
+    from replay_parity.github.commands import command, stopped_output
     from replay_parity.github.inputs import Inputs
     from replay_parity.github.surroundings import Surroundings
     from replay_parity.publish.progress import PlainProgress
@@ -145,7 +145,7 @@ def action() -> None:
 
     commands: list[str] = []
     code = EXIT_INFRASTRUCTURE
-    with stopped_output(commands):
+    with stopped_output(commands, write=_unbuffered):
         try:
             use = ActionUse(
                 inputs=Inputs.from_environment(os.environ),
@@ -156,7 +156,7 @@ def action() -> None:
             )
             code = run_action(use)
         except ReplayParityError as error:
-            commands.append(error_command(error))
+            commands.append(command("error", str(error), title=f"Replay Parity: {error.label}"))
             code = _failed(error)
     raise SystemExit(code)
 
@@ -195,6 +195,13 @@ def _failed(error: ReplayParityError) -> int:
     for line in str(error).splitlines():
         click.echo(f"replay-parity: {error.label}: {_shown(line)}", err=True)
     return error.exit_code
+
+
+def _unbuffered(text: str) -> None:
+    # Both streams go to one log; nothing may overtake a mark.
+    sys.stderr.flush()
+    sys.stdout.write(text)
+    sys.stdout.flush()
 
 
 def _interrupted() -> int:

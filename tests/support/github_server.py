@@ -101,9 +101,7 @@ class GitHubServer:
     def client(self, limits: Limits | None = None, token: str | None = TOKEN) -> GitHub:
         secret = SecretStr(token) if token is not None else None
         time = self.time
-        return GitHub(
-            self.api_url, secret, REPOSITORY, sleep=time.sleep, clock=time.clock, now=time.now, limits=limits
-        )
+        return GitHub(self.api_url, secret, REPOSITORY, sleep=time.sleep, clock=time.clock, now=time.now, limits=limits)
 
     def fail(self, **fault: Any) -> None:
         self.faults.append(Fault(**fault))
@@ -160,9 +158,7 @@ class GitHubServer:
             self.released.wait(0.01)
             yield bytes([byte])
 
-    def _served(
-        self, method: str, path: str, query: dict[str, str], document: Any
-    ) -> tuple[int, Any, dict[str, str]]:
+    def _served(self, method: str, path: str, query: dict[str, str], document: Any) -> tuple[int, Any, dict[str, str]]:
         base = f"/repos/{REPOSITORY}"
         rest = path.removeprefix(base)
         if method == "POST" and rest == "/check-runs":
@@ -189,9 +185,7 @@ class GitHubServer:
         return _not_found()
 
     def _runs_of(self, sha: str, path: str, query: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
-        runs = [
-            run for run in self.runs.values() if run["head_sha"] == sha and run["name"] == query.get("check_name")
-        ]
+        runs = [run for run in self.runs.values() if run["head_sha"] == sha and run["name"] == query.get("check_name")]
         status, page, headers = self._paged(path, query, runs)
         return status, {"total_count": len(runs), "check_runs": page}, headers
 

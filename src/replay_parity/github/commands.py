@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from replay_parity.github.check_run import Annotation
@@ -87,3 +88,18 @@ def _unused(text: str, token: Callable[[], str] | None) -> str:
         mark = make()
         if mark not in text:
             return mark
+
+
+@contextlib.contextmanager
+def stopped_output(commands: list[str], *, write: Callable[[str], object]) -> Iterator[None]:
+    """Keep GitHub from reading commands in anything that is printed inside; `commands` are printed at the end.
+
+    Progress and errors hold words of campaigns, engines and compilers (threat 9).
+    """
+    mark = secrets.token_hex(_TOKEN_BYTES)
+    write(f"::stop-commands::{mark}\n")
+    try:
+        yield
+    finally:
+        write(f"::{mark}::\n")
+        write("".join(f"{line}\n" for line in commands))

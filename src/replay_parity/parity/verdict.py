@@ -72,7 +72,7 @@ class Verdict(Model):
     rows: tuple[RowResult, ...] = ()
     builds: tuple[BuildSummary, ...] = ()
     files: dict[str, str] = Field(
-        default_factory=dict, description="Planned id to the file of the policy that the row is written in."
+        default_factory=dict, description="Name of a row to the file of the policy that it is written in."
     )
     seconds: float = Field(default=0.0, description="Wall time of the run; no performance result of the engine.")
 

@@ -18,7 +18,7 @@ _REASON = 2_000
 _RAW_BYTES = 60_000
 
 
-def annotations(verdict: Verdict, *, paths: Mapping[str, str]) -> list[Annotation]:
+def row_annotations(verdict: Verdict, *, paths: Mapping[str, str]) -> list[Annotation]:
     """Remarks as plain text, failures first; undecided rows, and all rows of an advisory verdict, are warnings.
 
     `paths` has the file of each row by the row's name, and the campaign's under "" for rows that have none; a row

@@ -133,9 +133,7 @@ def _build(use: ActionUse) -> int:
     use.around.put(artifact=_name(_prefix(plan), "build", runner, name, str(attempt)), path=str(place))
     bench = use.bench(plan)
     patch = use.plan_folder.patch
-    outcome = build_here(
-        plan, bench, only=use.inputs.side, patch=patch, logs=place / "logs", progress=use.progress
-    )
+    outcome = build_here(plan, bench, only=use.inputs.side, patch=patch, logs=place / "logs", progress=use.progress)
     keep(outcome, place, plan=plan, bench=bench, runner=runner, attempt=attempt)
     for error in outcome.sides.values():
         if isinstance(error, BuildError):

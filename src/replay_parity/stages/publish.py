@@ -13,7 +13,7 @@ from replay_parity.github.client import GitHub
 from replay_parity.github.origin import Origin
 from replay_parity.github.surroundings import Surroundings
 from replay_parity.parity.verdict import Verdict, decide
-from replay_parity.publish.annotations import annotations
+from replay_parity.publish.annotations import row_annotations
 from replay_parity.publish.badge import badge
 from replay_parity.publish.check_text import check_text, conclusion
 from replay_parity.publish.checks import publish_check
@@ -49,7 +49,7 @@ def publish_verdict(
             title=words.title,
             summary=words.summary,
             text=words.text,
-            annotations=tuple(annotations(verdict, paths=verdict.files)),
+            annotations=tuple(row_annotations(verdict, paths=verdict.files)),
             details_url=origin.run_url,
         ),
         head_now=_head_now(origin, api),
@@ -71,7 +71,7 @@ def write_badge(verdict: Verdict, path: Path, *, around: Surroundings) -> bool:
 
 
 def _refuse_other_run(origin: Origin, around: Surroundings) -> None:
-    """After `workflow_run` the verdict comes from another run, perhaps of a fork: it must be about that run's commit."""
+    """After `workflow_run` the verdict is another run's, perhaps of a fork: it must be about that run's commit."""
     if around.variables.get("GITHUB_EVENT_NAME") != "workflow_run":
         return
     run = around.payload().get("workflow_run")
@@ -85,13 +85,9 @@ def _refuse_undecided(verdict: Verdict) -> None:
     """The name of a verdict follows from its rows, whoever wrote the file."""
     unbuildable = any(build.baseline.error_kind in IN_THE_SOURCES for build in verdict.builds)
     equal = verdict.equal_trees and not verdict.self_compare
-    found = decide(
-        verdict.rows, equal_trees=equal, baseline_unbuildable=unbuildable, problems=bool(verdict.problems)
-    )
+    found = decide(verdict.rows, equal_trees=equal, baseline_unbuildable=unbuildable, problems=bool(verdict.problems))
     if found != (verdict.verdict, verdict.exit_code):
-        raise BadInputError(
-            f"the kept verdict says {verdict.verdict}, its rows say {found[0]}; it is not published"
-        )
+        raise BadInputError(f"the kept verdict says {verdict.verdict}, its rows say {found[0]}; it is not published")
 
 
 def _head_now(origin: Origin, api: GitHub) -> Callable[[], str] | None:

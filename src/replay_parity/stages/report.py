@@ -9,7 +9,7 @@ from replay_parity.github.surroundings import Surroundings
 from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import Verdict
 from replay_parity.pin.models import Revision
-from replay_parity.publish.annotations import annotations
+from replay_parity.publish.annotations import row_annotations
 from replay_parity.publish.summary import summary
 from replay_parity.system.files import write_whole
 
@@ -19,7 +19,7 @@ def report(verdict: Verdict, folder: Path, *, around: Surroundings, campaign: st
     text = summary(verdict, reproduce=lambda row: _reproduce(verdict, row, campaign))
     write_whole(folder / "summary.md", text.encode())
     around.summarise(text)
-    lines = log_annotations(annotations(verdict, paths=verdict.files))
+    lines = log_annotations(row_annotations(verdict, paths=verdict.files))
     words = "; ".join(verdict.problems) or ", ".join(f"{count} {name}" for name, count in verdict.counts.items())
     if verdict.advisory and verdict.exit_code != 0:
         lines.append(command("warning", f"advisory {verdict.verdict}: {words}", title="Replay Parity (advisory)"))

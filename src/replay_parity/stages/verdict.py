@@ -50,7 +50,7 @@ def assemble(
         undecided_rows=tuple(row.id for row in rows if not is_failing(row) and not is_green(row)),
         rows=tuple(rows),
         builds=tuple(builds),
-        files={planned.id: planned.file for planned in plan.rows if planned.file is not None},
+        files={planned.row.name: planned.file for planned in plan.rows if planned.file is not None},
         seconds=seconds,
     )
 
