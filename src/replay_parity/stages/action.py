@@ -103,8 +103,12 @@ def _plan(use: ActionUse) -> int:
             planned.keep(use.plan_folder)
     except ReplayParityError as error:
         use.plan_folder.write_refusal(error)
-        use.around.put(plan_artifact=_name("refused", "plan", str(attempt)), path=place, count="0")
-        raise
+        refused = _name("replay-parity", str(use.inputs.campaign), "refused", str(attempt))
+        use.around.put(plan_artifact=refused, path=place, count="0")
+        if not use.inputs.advisory:
+            raise
+        use.progress.notice(f"no plan: {error}")
+        return EXIT_OK
     plan = planned.plan
     shards = () if plan.nothing_to_compare else pack(plan.rows)
     prefix = _prefix(plan)
@@ -196,7 +200,7 @@ def _verdict(use: ActionUse) -> int:
         attempt=use.around.run_attempt,
     )
     place = use.folder / "verdict"
-    verdict = decide_run(left, place)
+    verdict = decide_run(left, place, advisory=use.inputs.advisory)
     use.commands.extend(report(verdict, place, around=use.around, campaign=use.inputs.campaign))
     use.around.put(
         verdict=verdict.verdict,

@@ -39,14 +39,19 @@ class Left:
     attempt: int
 
 
-def decide_run(left: Left, output: Path) -> Verdict:
-    """The verdict, written to `output` with every file that it names; never green by what is missing."""
+def decide_run(left: Left, output: Path, *, advisory: bool = False) -> Verdict:
+    """The verdict, written to `output` with every file that it names; never green by what is missing.
+
+    `advisory` is what the workflow says; a plan that could be made says it too.
+    """
     started = time.monotonic()
     workspace = Workspace(output)
     with storage_errors("make the folder of the verdict", output):
         remove_tree(output)
         output.mkdir(parents=True)
     verdict = _decide(left, workspace, started)
+    if advisory and not verdict.advisory:
+        verdict = verdict.model_copy(update={"advisory": True})
     workspace.write_verdict(verdict)
     return verdict
 
