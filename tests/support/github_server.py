@@ -6,12 +6,14 @@ server does not close in peace then. Faults are put in front of any request: bef
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
@@ -101,9 +103,7 @@ class GitHubServer:
     def client(self, limits: Limits | None = None, token: str | None = TOKEN) -> GitHub:
         secret = SecretStr(token) if token is not None else None
         time = self.time
-        return GitHub(
-            self.api_url, secret, REPOSITORY, sleep=time.sleep, clock=time.clock, now=time.now, limits=limits
-        )
+        return GitHub(self.api_url, secret, REPOSITORY, sleep=time.sleep, clock=time.clock, now=time.now, limits=limits)
 
     def fail(self, **fault: Any) -> None:
         self.faults.append(Fault(**fault))
@@ -128,12 +128,13 @@ class GitHubServer:
             )
             self.problems += self.description.request_problems(request.method, path, query, body)
             fault = self._fault(request.method, path)
-            if fault is not None and not fault.after_effect:
-                return self._faulty(fault)
-            status, answer, headers = self._served(request.method, path, dict(parse_qsl(query)), document)
-            self.problems += self.description.answer_problems(request.method, path, status, answer)
-            if fault is not None:
-                return self._faulty(fault)
+            served = None
+            if fault is None or fault.after_effect:
+                served = self._served(request.method, path, dict(parse_qsl(query)), document)
+                self.problems += self.description.answer_problems(request.method, path, served[0], served[1])
+        if fault is not None or served is None:
+            return self._faulty(fault or Fault())
+        status, answer, headers = served
         return Response(json.dumps(answer), status=status, headers=headers, content_type="application/json")
 
     def _fault(self, method: str, path: str) -> Fault | None:
@@ -149,20 +150,18 @@ class GitHubServer:
             body = json.dumps({"message": fault.message, "documentation_url": _DOCUMENTATION}).encode()
         if fault.hangs:
             self.released.wait(_HANG_SECONDS)
-        headers = dict(fault.headers)
-        if fault.cut_off:
-            headers["Content-Length"] = str(len(body) + 1000)
         content: Any = self._drops(body) if fault.drips else body
-        return Response(content, status=fault.status, headers=headers, content_type="application/json")
+        response = Response(content, status=fault.status, headers=fault.headers, content_type="application/json")
+        if fault.cut_off:
+            response.headers["Content-Length"] = str(len(body) + 1000)
+        return response
 
     def _drops(self, body: bytes) -> Iterator[bytes]:
         for byte in body:
             self.released.wait(0.01)
             yield bytes([byte])
 
-    def _served(
-        self, method: str, path: str, query: dict[str, str], document: Any
-    ) -> tuple[int, Any, dict[str, str]]:
+    def _served(self, method: str, path: str, query: dict[str, str], document: Any) -> tuple[int, Any, dict[str, str]]:
         base = f"/repos/{REPOSITORY}"
         rest = path.removeprefix(base)
         if method == "POST" and rest == "/check-runs":
@@ -189,9 +188,7 @@ class GitHubServer:
         return _not_found()
 
     def _runs_of(self, sha: str, path: str, query: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
-        runs = [
-            run for run in self.runs.values() if run["head_sha"] == sha and run["name"] == query.get("check_name")
-        ]
+        runs = [run for run in self.runs.values() if run["head_sha"] == sha and run["name"] == query.get("check_name")]
         status, page, headers = self._paged(path, query, runs)
         return status, {"total_count": len(runs), "check_runs": page}, headers
 
@@ -282,14 +279,31 @@ def _not_found() -> tuple[int, Any, dict[str, str]]:
     return 404, {"message": "Not Found", "documentation_url": _DOCUMENTATION, "status": "404"}, {}
 
 
+@cache
+def _listening(name: str) -> HTTPServer:
+    """One server per name for all tests: stopping one takes half a second."""
+    server = HTTPServer(host="127.0.0.1", threaded=True)
+    server.start()  # type: ignore[no-untyped-call]
+    atexit.register(server.stop)
+    return server
+
+
 @contextlib.contextmanager
 def github_server() -> Iterator[GitHubServer]:
     """Serve until the test is over; requests that GitHub does not describe make it fail then."""
-    with HTTPServer(threaded=True) as server:
-        github = GitHubServer(server, github_description())
-        try:
-            yield github
-        finally:
-            github.released.set()
-        assert github.problems == []
-        server.check_assertions()
+    server = _listening("github")
+    server.clear()  # type: ignore[no-untyped-call]
+    github = GitHubServer(server, github_description())
+    try:
+        yield github
+    finally:
+        github.released.set()
+    server.check_assertions()  # type: ignore[no-untyped-call]
+    assert github.problems == []
+
+
+def other_host() -> HTTPServer:
+    """A server that is not GitHub's; its `log` holds what came."""
+    server = _listening("other")
+    server.clear()  # type: ignore[no-untyped-call]
+    return server
