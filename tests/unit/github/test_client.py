@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr, TypeAdapter
+from tests.support.github_server import REPOSITORY, SHA, TOKEN, FakeTime, Fault, GitHubServer, github_server, other_host
 
 from replay_parity.errors import BadInputError, InfrastructureError
 from replay_parity.github.client import GitHub
 from replay_parity.github.failures import PermissionDenied, RateLimited, Unclear
 from replay_parity.github.transport import Limits
-from tests.support.github_server import REPOSITORY, SHA, TOKEN, Fault, FakeTime, GitHubServer, github_server, other_host
 
 OTHER = "f" * 40
-SHORT = Limits(connect_seconds=1, read_seconds=0.1, attempts=2)
+SHORT = Limits(read_seconds=0.5, attempts=2)
 
 
 @pytest.fixture
