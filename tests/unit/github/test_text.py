@@ -91,6 +91,11 @@ def test_whatever_is_open_the_notice_stands_alone(text: str) -> None:
     check_closed(result)
 
 
+def test_a_tag_is_not_cut_in_two() -> None:
+    result = cut("x" * 270 + '<a href="https://example.com/' + "y" * 2000 + '">', LIMIT, NOTICE)
+    assert result == "x" * 270 + f"\n\n{NOTICE}"
+
+
 def test_details_are_closed_within_each_other() -> None:
     result = cut("<details>\n\n<details>\n\n~~~\n" + "a\n" * 400, LIMIT, NOTICE)
     assert result.endswith(f"\n~~~\n\n</details>\n\n</details>\n\n{NOTICE}")
