@@ -6,14 +6,16 @@ server does not close in peace then. Faults are put in front of any request: bef
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from pydantic import SecretStr
 from pytest_httpserver import HTTPServer
@@ -30,6 +32,8 @@ PREFIX = "/api/v3"
 _BYTES = 65_535
 _DOCUMENTATION = "https://docs.github.com/rest"
 _HANG_SECONDS = 10.0
+# Status, document, headers.
+Reply = tuple[int, Any, dict[str, str]]
 
 
 @dataclass
@@ -126,12 +130,13 @@ class GitHubServer:
             )
             self.problems += self.description.request_problems(request.method, path, query, body)
             fault = self._fault(request.method, path)
-            if fault is not None and not fault.after_effect:
-                return self._faulty(fault)
-            status, answer, headers = self._served(request.method, path, dict(parse_qsl(query)), document)
-            self.problems += self.description.answer_problems(request.method, path, status, answer)
-            if fault is not None:
-                return self._faulty(fault)
+            served = None
+            if fault is None or fault.after_effect:
+                served = self._served(request.method, path, dict(parse_qsl(query)), document)
+                self.problems += self.description.answer_problems(request.method, path, served[0], served[1])
+        if fault is not None or served is None:
+            return self._faulty(fault or Fault())
+        status, answer, headers = served
         return Response(json.dumps(answer), status=status, headers=headers, content_type="application/json")
 
     def _fault(self, method: str, path: str) -> Fault | None:
@@ -147,49 +152,59 @@ class GitHubServer:
             body = json.dumps({"message": fault.message, "documentation_url": _DOCUMENTATION}).encode()
         if fault.hangs:
             self.released.wait(_HANG_SECONDS)
-        headers = dict(fault.headers)
-        if fault.cut_off:
-            headers["Content-Length"] = str(len(body) + 1000)
         content: Any = self._drops(body) if fault.drips else body
-        return Response(content, status=fault.status, headers=headers, content_type="application/json")
+        response = Response(content, status=fault.status, headers=fault.headers, content_type="application/json")
+        if fault.cut_off:
+            response.headers["Content-Length"] = str(len(body) + 1000)
+        return response
 
     def _drops(self, body: bytes) -> Iterator[bytes]:
         for byte in body:
             self.released.wait(0.01)
             yield bytes([byte])
 
-    def _served(self, method: str, path: str, query: dict[str, str], document: Any) -> tuple[int, Any, dict[str, str]]:
-        base = f"/repos/{REPOSITORY}"
-        rest = path.removeprefix(base)
-        if method == "POST" and rest == "/check-runs":
-            refusal = _refusal(document)
-            return (422, refusal, {}) if refusal else (201, self._new_run(document), {})
-        if match := re.fullmatch(r"/check-runs/(\d+)", rest):
-            return self._updated(int(match[1]), document)
-        if match := re.fullmatch(r"/check-runs/(\d+)/annotations", rest):
-            return self._paged(path, query, [_listed(item) for item in self.annotations[int(match[1])]])
-        if match := re.fullmatch(r"/commits/([0-9a-f]+)/check-runs", rest):
-            return self._runs_of(match[1], path, query)
-        if match := re.fullmatch(r"/pulls/(\d+)", rest):
-            number = int(match[1])
-            return (200, self.pulls[number], {}) if number in self.pulls else _not_found()
-        if match := re.fullmatch(r"/pulls/(\d+)/files", rest):
-            return self._paged(path, query, self.files[int(match[1])])
-        operation = self.description.operation(method, path)
-        name = operation.values.get("ref", "").removeprefix("heads/") if operation else ""
-        if rest.startswith("/git/ref/") and name in self.branches:
-            answer = self.description.example("git-ref")
-            answer["ref"] = f"refs/heads/{name}"
-            answer["object"] |= {"type": "commit", "sha": self.branches[name]}
-            return 200, answer, {}
+    def _served(self, method: str, path: str, query: dict[str, str], document: Any) -> Reply:
+        rest = path.removeprefix(f"/repos/{REPOSITORY}")
+        routes: list[tuple[str, str, Callable[[str], Reply]]] = [
+            ("POST", r"/check-runs()", lambda _: self._created(document)),
+            ("PATCH", r"/check-runs/(\d+)", lambda run: self._updated(int(run), document)),
+            ("GET", r"/check-runs/(\d+)/annotations", lambda run: self._paged(path, query, self._listed(int(run)))),
+            ("GET", r"/commits/([0-9a-f]+)/check-runs", lambda sha: self._runs_of(sha, path, query)),
+            ("GET", r"/pulls/(\d+)", lambda number: self._pull(int(number))),
+            ("GET", r"/pulls/(\d+)/files", lambda number: self._paged(path, query, self.files[int(number)])),
+            ("GET", r"/git/ref/heads%2F([^/]+)", lambda name: self._branch(unquote(name))),
+        ]
+        for wanted, pattern, reply in routes:
+            match = re.fullmatch(pattern, rest)
+            if match and method == wanted:
+                return reply(match[1])
         return _not_found()
 
-    def _runs_of(self, sha: str, path: str, query: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+    def _created(self, document: dict[str, Any]) -> Reply:
+        refusal = _refusal(document)
+        return (422, refusal, {}) if refusal else (201, self._new_run(document), {})
+
+    def _pull(self, number: int) -> Reply:
+        return (200, self.pulls[number], {}) if number in self.pulls else _not_found()
+
+    def _branch(self, name: str) -> Reply:
+        if name not in self.branches:
+            return _not_found()
+        answer = self.description.example("git-ref")
+        answer["ref"] = f"refs/heads/{name}"
+        answer["object"] |= {"type": "commit", "sha": self.branches[name]}
+        return 200, answer, {}
+
+    def _listed(self, run: int) -> list[dict[str, Any]]:
+        absent = dict.fromkeys(("start_column", "end_column", "title", "raw_details"))
+        return [{**absent, "blob_href": "https://example.com/blob", **item} for item in self.annotations[run]]
+
+    def _runs_of(self, sha: str, path: str, query: dict[str, str]) -> Reply:
         runs = [run for run in self.runs.values() if run["head_sha"] == sha and run["name"] == query.get("check_name")]
         status, page, headers = self._paged(path, query, runs)
         return status, {"total_count": len(runs), "check_runs": page}, headers
 
-    def _paged(self, path: str, query: dict[str, str], items: list[Any]) -> tuple[int, list[Any], dict[str, str]]:
+    def _paged(self, path: str, query: dict[str, str], items: list[Any]) -> Reply:
         size = min(int(query.get("per_page", "30")), self.per_page)
         page = int(query.get("page", "1"))
         last = max(1, -(-len(items) // size))
@@ -228,7 +243,7 @@ class GitHubServer:
         self._apply(run, document)
         return run
 
-    def _updated(self, number: int, document: dict[str, Any]) -> tuple[int, Any, dict[str, str]]:
+    def _updated(self, number: int, document: dict[str, Any]) -> Reply:
         if number not in self.runs:
             return _not_found()
         refusal = _refusal(document)
@@ -245,11 +260,6 @@ class GitHubServer:
         self.annotations[run["id"]] += output.pop("annotations", [])
         run["output"] |= output | {"annotations_count": len(self.annotations[run["id"]])}
         self.history.append((run["id"], run["status"], run["output"]["annotations_count"]))
-
-
-def _listed(annotation: dict[str, Any]) -> dict[str, Any]:
-    absent = dict.fromkeys(("start_column", "end_column", "title", "raw_details"))
-    return {**absent, "blob_href": "https://example.com/blob", **annotation}
 
 
 def _refusal(document: dict[str, Any]) -> dict[str, Any] | None:
@@ -272,18 +282,35 @@ def _refusal(document: dict[str, Any]) -> dict[str, Any] | None:
     return {"message": "Invalid request.\n\n" + " ".join(words), "documentation_url": _DOCUMENTATION}
 
 
-def _not_found() -> tuple[int, Any, dict[str, str]]:
+def _not_found() -> Reply:
     return 404, {"message": "Not Found", "documentation_url": _DOCUMENTATION, "status": "404"}, {}
+
+
+@cache
+def _listening(name: str) -> HTTPServer:
+    """One server per name for all tests: stopping one takes half a second."""
+    server = HTTPServer(host="127.0.0.1", threaded=True)
+    server.start()
+    atexit.register(server.stop)
+    return server
 
 
 @contextlib.contextmanager
 def github_server() -> Iterator[GitHubServer]:
     """Serve until the test is over; requests that GitHub does not describe make it fail then."""
-    with HTTPServer(threaded=True) as server:
-        github = GitHubServer(server, github_description())
-        try:
-            yield github
-        finally:
-            github.released.set()
-        assert github.problems == []
-        server.check_assertions()
+    server = _listening("github")
+    server.clear()
+    github = GitHubServer(server, github_description())
+    try:
+        yield github
+    finally:
+        github.released.set()
+    server.check_assertions()
+    assert github.problems == []
+
+
+def other_host() -> HTTPServer:
+    """A server that is not GitHub's; its `log` holds what came."""
+    server = _listening("other")
+    server.clear()
+    return server

@@ -45,7 +45,8 @@ def shaped(kind: TypeAdapter[T], body: bytes, *, where: str) -> T:
         return kind.validate_json(body)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = "".join(f"/{part}" for part in first["loc"])
-        raise InfrastructureError(
-            f"GitHub's answer is not of the form it describes: {first['msg']}", where=f"{where} {place}".rstrip()
-        ) from None
+    # Raised out here: pydantic's own error would show what GitHub sent.
+    place = "".join(f"/{part}" for part in first["loc"])
+    raise InfrastructureError(
+        f"GitHub's answer is not of the form it describes: {first['msg']}", where=f"{where} {place}".rstrip()
+    )
