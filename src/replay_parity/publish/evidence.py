@@ -45,27 +45,30 @@ def _tested(verdict: Verdict) -> list[str]:
     lines += [f"toolchain: {text(cut(toolchain, _SENTENCE))}" for toolchain in list(toolchains)[:4]]
     ids = (("runner source", verdict.runner_source_sha256), ("plan", verdict.plan_sha256))
     lines += [f"{name} SHA-256: {code(value)}" for name, value in ids if value]
-    if verdict.rows:
-        lines.append(f"{words.rows_in_words(len(verdict.rows))}: {text(words.outcomes(verdict.rows))}")
     return lines
 
 
 def _revision(revision: Revision) -> str:
     if revision.kind == "git":
-        return f"commit {code(revision.commit)}"
+        return f"commit {code(revision.commit)} of {code(cut(revision.repository, _SENTENCE))}"
     commit = f", commit {code(revision.commit)}" if revision.commit else ""
     return f"{code(cut(f'{revision.crate} {revision.version}', _SENTENCE))}{commit}"
 
 
 def _rows(verdict: Verdict) -> str:
+    if not verdict.rows:
+        return ""
     lines = [_row(row) for row in words.by_urgency(verdict.rows)]
-    return "\n".join(fitted(lines, _ROWS_BYTES, lambda number: f"- and {number:,} more in `verdict.json`"))
+    kept = fitted(lines, _ROWS_BYTES, lambda number: f"- and {number:,} more in `verdict.json`")
+    # Own words between two lists keep them apart.
+    return "\n".join((f"{words.rows_in_words(len(lines))}: {text(words.outcomes(verdict.rows))}", "", *kept))
 
 
 def _row(row: RowResult) -> str:
     unique = dict.fromkeys((*row.baseline.digests, *row.candidate.digests))
     digests = f", canonical SHA-256 {' ≠ '.join(map(code, unique))}" if unique else ""
-    return f"- {code(row.id)}: {text(row.outcome)}{digests} ({words.evidence(row)})"
+    counters = words.evidence(row)
+    return f"- {code(row.id)}: {text(row.outcome)}{digests}{f' ({counters})' if counters != words.NONE else ''}"
 
 
 def _differing(row: RowResult) -> str:

@@ -11,7 +11,7 @@ from replay_parity.publish.page import size
 from replay_parity.publish.words import NO_PERFORMANCE, NONE, by_urgency, digests, evidence, outcomes, virtual_ms
 from replay_parity.publish.words import rows_in_words as in_words
 
-_HEADER = ("row", "outcome", "digest", "virtual ms", "evidence", "wall s")
+_HEADER = ("row", "outcome", "digest", "virtual ms", "evidence", "wall&nbsp;s")
 _RIGHT = frozenset({3, 5})
 # More matching rows than this are folded.
 _MOST_OPEN = 20

@@ -73,6 +73,14 @@ def test_never_over_the_limits(number: int, filling: str) -> None:
     assert len(shown.text.encode()) <= LIMIT_BYTES
 
 
+def test_every_red_row_is_told_or_counted_as_left_out() -> None:
+    rows = [row(row=f"red{index}", outcome="mismatch", reason=f"{index} " + "x" * 300) for index in range(1_000)]
+    shown = check_text(verdict(*rows, verdict="FAIL", exit_code=1), reproduce=lambda result: f"run {result.id}").text
+    told = shown.count("\nrun red")
+    assert 100 < told < 1_000
+    assert f"details of {1_000 - told} rows" in shown
+
+
 @pytest.mark.parametrize("words", INJECTIONS)
 def test_hostile_text_stays_text(words: str) -> None:
     shown = check_text(hostile_verdict(words))

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from replay_parity.publish.page import SMALLEST, Page, fitted, size
 
+# Characters of one to four bytes: limits are bytes.
+PARTS = st.builds(lambda character, number: character * number, st.sampled_from("aé€\U0001f600"), st.integers(0, 3_000))
 
-@given(st.lists(st.text(max_size=3_000), max_size=8), st.integers(SMALLEST, 8_000))
+
+@given(st.lists(PARTS, max_size=8), st.integers(SMALLEST, 8_000))
 def test_never_over_the_limit(parts: list[str], limit: int) -> None:
     page = Page(limit)
     taken = [part for part in parts if page.add(part, "a part") and part]
@@ -32,6 +35,12 @@ def test_what_was_left_out_is_told_once_below_the_heading() -> None:
 def test_a_page_that_holds_no_verdict_is_refused() -> None:
     with pytest.raises(ValueError, match="at least 4096"):
         Page(100)
+
+
+def test_bytes_are_counted() -> None:
+    page = Page(SMALLEST)
+    assert not page.add("é" * (SMALLEST // 2), "rows")
+    assert page.add("e" * (SMALLEST // 2), "rows")
 
 
 @given(st.lists(st.text(max_size=40), max_size=30), st.integers(-5, 400))
