@@ -25,7 +25,7 @@ def compared(verdict: Verdict) -> str:
     baseline, candidate = (side(revision, verdict.origin) for revision in (verdict.baseline, verdict.candidate))
     sides = f"baseline {baseline} against candidate {candidate}"
     title, relationship = (
-        text(cut(words, _TITLE)) for words in (verdict.campaign.title, verdict.campaign.relationship)
+        text(cut(words.rstrip("."), _TITLE)) for words in (verdict.campaign.title, verdict.campaign.relationship)
     )
     return f"{title}: {sides}.\\\nRelationship: {relationship}."
 

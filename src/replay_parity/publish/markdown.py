@@ -39,8 +39,10 @@ def text(words: str) -> str:
     Line breaks become a sign, spaces at both ends go, characters that hide or move others are written as escapes.
     """
     line = _visible_line(words).strip()
-    escaped = " ".join(code(word) if _ACTED_ON.search(word) else word.translate(_ESCAPED) for word in line.split(" "))
-    return _LEADING.sub(r"\1\\\2", escaped)
+    *words_before, last = line.split(" ")
+    shown = [_word(word, word) for word in words_before]
+    # Our own words mostly go on with a colon, which would end the name of an emoji.
+    return _LEADING.sub(r"\1\\\2", " ".join([*shown, _word(last, f"{last}:")]))
 
 
 def code(words: str) -> str:
@@ -79,6 +81,10 @@ def details(title: str, body: str) -> str:
 def cut(words: str, length: int) -> str:
     """At most `length` characters; cutting comes before escaping, so that no escape is cut in two."""
     return words if len(words) <= length else f"{words[: length - 1].rstrip()}…"
+
+
+def _word(word: str, seen: str) -> str:
+    return code(word) if _ACTED_ON.search(seen) else word.translate(_ESCAPED)
 
 
 def _visible_line(words: str) -> str:

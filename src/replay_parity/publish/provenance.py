@@ -6,7 +6,7 @@ from replay_parity.parity.verdict import Verdict
 from replay_parity.pin.models import ArtifactRecord, Revision
 from replay_parity.publish.markdown import block, code, cut, details, table, text
 from replay_parity.publish.page import fitted
-from replay_parity.publish.words import NONE, counted
+from replay_parity.publish.words import counted
 
 _ERRORS_SHOWN = 4
 _ERROR = 6_000
@@ -57,18 +57,10 @@ def _versions(versions: tuple[str, ...]) -> str:
 
 def provenance(verdict: Verdict) -> str:
     """Ids in full, folded: sources, artifacts, toolchain, runner source, plan, run."""
-    lines = [
-        *(
-            _source(name, side)
-            for name, side in (("baseline", verdict.baseline), ("candidate", verdict.candidate))
-            if side
-        ),
-        *_toolchains(verdict),
-        *_ids(verdict),
-    ]
-    artifacts = _artifacts(verdict)
-    parts = ["\n".join(f"- {line}" for line in lines), artifacts]
-    return details("Provenance: sources, artifacts, toolchain, plan", "\n\n".join(part for part in parts if part))
+    sides = (("baseline", verdict.baseline), ("candidate", verdict.candidate))
+    sources = [_source(name, side) for name, side in sides if side is not None]
+    lines = [*sources, *_artifacts(verdict), *_toolchains(verdict), *_ids(verdict)]
+    return details("Provenance: sources, artifacts, toolchain, plan", "\n".join(f"- {line}" for line in lines))
 
 
 def _source(name: str, revision: Revision) -> str:
@@ -100,28 +92,27 @@ def _ids(verdict: Verdict) -> list[str]:
         pull = f", pull request {origin.pull_request}" if origin.pull_request is not None else ""
         head = f"head {code(origin.head_sha)}{', from a fork' if origin.from_fork else ''}"
         where = code(cut(origin.repository, _LINE))
-        run = f"run {origin.run_id} attempt {origin.run_attempt}"
+        run = f"run {code(str(origin.run_id))} attempt {origin.run_attempt}"
         lines.append(f"GitHub: {where}{pull}, {code(cut(origin.event, _LINE))}, {head}, {run}")
     return lines
 
 
-def _artifacts(verdict: Verdict) -> str:
-    sides = [
-        [code(build.runner), name, *_artifact(side.artifact)]
+def _artifacts(verdict: Verdict) -> list[str]:
+    shown = [
+        f"artifact of the {name} on {code(build.runner)}: {_artifact(side.artifact)}"
         for build in verdict.builds
         for name, side in (("baseline", build.baseline), ("candidate", build.candidate))
         if side.artifact is not None
     ]
-    if not sides:
-        return ""
-    shown = table(("runner", "side", "artifact SHA-256", "bytes", ".text", "built with"), sides[: 2 * _BUILDS_SHOWN])
-    rest = len(sides) - 2 * _BUILDS_SHOWN
-    return f"{shown}\n\nand {counted(rest, 'artifact')} more in `verdict.json`" if rest > 0 else shown
+    rest = len(shown) - 2 * _BUILDS_SHOWN
+    more = [f"{counted(rest, 'artifact')} more in `verdict.json`"] if rest > 0 else []
+    return shown[: 2 * _BUILDS_SHOWN] + more
 
 
-def _artifact(record: ArtifactRecord) -> list[str]:
+def _artifact(record: ArtifactRecord) -> str:
     words = [f"profile {record.profile}", *record.flags, *(f"feature {feature}" for feature in record.features)]
     if record.negative_control is not None:
         words.append(f"negative control {record.negative_control}")
-    text_bytes = NONE if record.text_bytes is None else f"{record.text_bytes:,}"
-    return [code(record.sha256), f"{record.size_bytes:,}", text_bytes, text(cut(", ".join(words), _LINE))]
+    text_bytes = "" if record.text_bytes is None else f" (.text {record.text_bytes:,})"
+    built = text(cut(", ".join(words), _LINE))
+    return f"SHA-256 {code(record.sha256)}, {record.size_bytes:,} bytes{text_bytes}, {built}"

@@ -11,7 +11,7 @@ from replay_parity.publish.page import size
 from replay_parity.publish.words import NO_PERFORMANCE, NONE, by_urgency, digests, evidence, outcomes, virtual_ms
 from replay_parity.publish.words import rows_in_words as in_words
 
-_HEADER = ("row", "outcome", "canonical digest", "virtual ms", "evidence", "s")
+_HEADER = ("row", "outcome", "digest", "virtual ms", "evidence", "wall&nbsp;s")
 _RIGHT = frozenset({3, 5})
 # More matching rows than this are folded.
 _MOST_OPEN = 20
@@ -35,7 +35,7 @@ def row_table(rows: Sequence[RowResult], room: int) -> str:
             left -= size(part) + 2
     if cut:
         parts.append(f"{'And ' if parts else ''}{in_words(len(cut))}{' more' if parts else ''}: {text(outcomes(cut))}.")
-    return "\n\n".join((*parts, f"The last column is wall time: {NO_PERFORMANCE}."))
+    return "\n\n".join((*parts, f"Digests are SHA-256 of canonical records, shortened. Wall {NO_PERFORMANCE}."))
 
 
 def _part(rows: Sequence[RowResult], room: int, *, fold: bool) -> tuple[str, int]:
@@ -58,16 +58,15 @@ def _cells(row: RowResult) -> list[str]:
     attempt = f" (attempt {row.attempt:,})" if row.attempt > 1 else ""
     return [
         code(row.id),
-        f"{sign(row)} {text(row.outcome)}{attempt}",
+        f"{signed(row)}{attempt}",
         " ≠ ".join(map(code, digests(row))) or NONE,
         virtual_ms(row),
         evidence(row),
-        f"{row.seconds:,.0f}",
+        f"{row.seconds:,.0f}" if row.seconds else NONE,
     ]
 
 
-def sign(row: RowResult) -> str:
-    """A sign that is seen before the word is read; the word always stands beside it."""
-    if row.outcome == "excepted":
-        return "⚠️"
-    return "✅" if is_green(row) else "❌" if is_failing(row) else "❔"
+def signed(row: RowResult) -> str:
+    """The outcome with a sign that is seen before the word is read, never on a line of its own."""
+    sign = "⚠️" if row.outcome == "excepted" else "✅" if is_green(row) else "❌" if is_failing(row) else "❔"
+    return f"{sign}&nbsp;{text(row.outcome)}"

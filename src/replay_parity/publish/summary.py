@@ -33,7 +33,7 @@ def summary(verdict: Verdict, *, reproduce: Reproduce, limit_bytes: int = LIMIT_
 
 def add_head(page: Page, verdict: Verdict) -> None:
     """Problems, what was compared, whose policy, and builds that failed."""
-    page.add(_list("Why it cannot be green:", verdict.problems, room=page.left // 2), "problems")
+    page.add(_list("**Why it cannot be green:**", verdict.problems, room=page.left // 2), "problems")
     page.add(compared(verdict), "what was compared")
     page.add(policy(verdict.origin), "edits of the policy")
     errors = build_errors(verdict)
@@ -51,11 +51,12 @@ def add_rows(page: Page, verdict: Verdict) -> None:
 
 def add_rest(page: Page, verdict: Verdict, reproduce: Reproduce | None) -> None:
     """Red rows in detail, notes, dependencies, provenance, and what a verdict does not say."""
-    add_details(page, [row for row in by_urgency(verdict.rows) if not is_green(row)], reproduce)
-    page.add(_list("Notes:", _notes(verdict), room=page.left // 2), "notes")
+    add_details(page, [row for row in by_urgency(verdict.rows) if row.outcome != "match"], reproduce)
+    page.add(_list("**Notes:**", _notes(verdict), room=page.left // 2), "notes")
     page.add(dependencies(verdict), "dependencies that differ")
     page.add(provenance(verdict), "provenance")
-    page.add(NO_ACCURACY, "what parity does not say")
+    if verdict.rows:
+        page.add(NO_ACCURACY, "what parity does not say")
 
 
 def _notes(verdict: Verdict) -> list[str]:

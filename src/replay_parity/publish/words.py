@@ -15,7 +15,7 @@ ADVISORY = "advisory: shown, stands in nobody's way"
 SELF_COMPARE = "self-comparison: one revision on both sides"
 NO_PERFORMANCE = "times are not a performance result"
 NO_ACCURACY = (
-    "Parity says that both revisions gave the same bytes for these rows. "
+    "Parity means that both revisions give the same bytes for these rows. "
     "It is no claim that the simulation is accurate, and no claim about speed."
 )
 NONE = "-"
@@ -32,9 +32,8 @@ _EVIDENCE = (
 
 def headline(verdict: Verdict) -> str:
     """The verdict and what it rests on, in one line of at most some 200 characters."""
-    asides = [words for said, words in ((verdict.advisory, ADVISORY), (verdict.self_compare, SELF_COMPARE)) if said]
-    aside = f" ({'; '.join(asides)})" if asides else ""
-    return f"{name(verdict)}: {finding(verdict)}{aside}"
+    asides = ((verdict.self_compare, SELF_COMPARE), (verdict.advisory, ADVISORY))
+    return "; ".join((f"{name(verdict)}: {finding(verdict)}", *(words for said, words in asides if said)))
 
 
 def name(verdict: Verdict) -> str:
@@ -66,11 +65,11 @@ def _findings(verdict: Verdict) -> list[str]:
     if failing:
         alike = all(row.outcome == "mismatch" for row in failing)
         verb = ("differs", "differ") if alike else ("fails", "fail")
-        kinds = "" if alike else f" ({outcomes(failing)})"
+        kinds = "" if alike else f" ({_kinds(failing)})"
         parts.append(f"{len(failing):,} of {rows_in_words(len(rows))} {verb[len(failing) != 1]}{kinds}")
     if undecided:
         verb = ("is", "are")
-        kinds = f"undecided ({outcomes(undecided)})"
+        kinds = f"undecided ({_kinds(undecided)})"
         parts.append(f"{len(undecided):,} of {rows_in_words(len(rows))} {verb[len(undecided) != 1]} {kinds}")
     if verdict.problems:
         parts.append(counted(len(verdict.problems), "problem"))
@@ -94,6 +93,11 @@ def rows_in_words(number: int) -> str:
 def outcomes(rows: Sequence[RowResult]) -> str:
     """How many rows of each outcome: "3 mismatch, 1 missing"."""
     return ", ".join(f"{number:,} {outcome}" for outcome, number in count(rows).items())
+
+
+def _kinds(rows: Sequence[RowResult]) -> str:
+    """The outcomes, counted when there are several."""
+    return outcomes(rows) if len(count(rows)) > 1 else rows[0].outcome
 
 
 def by_urgency(rows: Iterable[RowResult]) -> list[RowResult]:

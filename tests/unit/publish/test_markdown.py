@@ -5,28 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.hostile import SPICE
 from tests.support.markdown import seen
 
 from replay_parity.publish.markdown import block, code, cut, details, line, table, text
 from replay_parity.publish.plain import visible
-
-# Everything that Markdown, HTML and GitHub give a meaning to, beside any other text.
-SPICE = st.lists(
-    st.one_of(
-        st.sampled_from(list("\\`*_{}[]()<>#+-.!|~&$@=:^\"'/ \t\r\n0aAé\u202e\u200b\u00a0\u3000\x00\x1b\ud800")),
-        st.sampled_from(
-            ["```", "~~~", "---", "***", "===", "1. ", "- ", "> ", "# ", "[x](javascript:y)", "![x](y)", "<img src=x>"]
-        ),
-        st.sampled_from(
-            ["@octocat", "#123", "GH-7", "deadbeef", ":boom:", "$x$", "https://e.com", "www.e.com", "a@b.c"]
-        ),
-        st.sampled_from(
-            ["<!--", "-->", "</details>", "&lt;", "&#64;", "|---|", "| - |", ":--", "[^1]", "[!NOTE]", "\\|"]
-        ),
-        st.text(max_size=5),
-    ),
-    max_size=12,
-).map("".join)
 
 
 def one_line(words: str) -> str:
@@ -82,6 +65,12 @@ def test_text_keeps_to_the_list_or_heading_that_it_stands_in(words: str, marker:
 
 
 @given(SPICE)
+def test_our_own_words_may_go_on_after_it(words: str) -> None:
+    for end in (":", ": x", ".", ", y"):
+        assert seen(f"a: {text(words)}{end}").acted_on == []
+
+
+@given(SPICE)
 def test_a_block_ends_where_it_ends(words: str) -> None:
     shown = seen(f"{block(words, 'text')}\n\nafter")
     assert shown.elements == ["pre", "code", "p"]
@@ -128,6 +117,7 @@ def test_plain_words_stay_readable_in_the_source() -> None:
         ("a\u202eb", "a\\\\u202eb"),
         ("a`b", "a\\`b"),
         ("baseline: 5", "baseline: 5"),
+        ("a::boom", "`a::boom`"),
     ],
 )
 def test_what_github_acts_on_becomes_code(words: str, markdown: str) -> None:
