@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from replay_parity.errors import BuildError, InfrastructureError
 from replay_parity.pin import builder as builder_module
+from replay_parity.pin import cargo as cargo_module
 from replay_parity.pin.preparation import Preparation, Side
 from replay_parity.system.locks import host_lock
 from tests.support.tiny import Engines, Workshop, artifact, identity
@@ -107,3 +109,21 @@ def test_what_a_build_script_leaves_above_the_slot_stops_the_next_step(
         workshop.pair(engines.folder, old, new)
     assert not (workshop.logs / "build-candidate.log").exists()
     assert len(list((workshop.cache / "artifacts").iterdir())) == 1
+
+
+@pytest.mark.parametrize("step", ["vendor", "build"])
+def test_no_cargo_starts_below_a_folder_that_configures_it(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    cargo = workshop.cargo
+    slot = cargo.root / "slot"
+    slot.mkdir()
+    (cargo.root / ".cargo").mkdir()
+    monkeypatch.setattr(cargo_module, "run", lambda *_, **__: pytest.fail("started cargo"))
+    log = workshop.folder / "log"
+    steps: dict[str, Callable[[], object]] = {
+        "vendor": lambda: cargo.vendor(slot, log=log),
+        "build": lambda: cargo.build(slot, [], variables={}, flags=[], messages=log, log=log, timeout=1.0, tick=None),
+    }
+    with pytest.raises(InfrastructureError, match=f"builds cannot run below {cargo.root / '.cargo'}"):
+        steps[step]()
