@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -61,10 +61,15 @@ class Builder:
     patch: Path | None = None
 
     def run(self, revisions: dict[Side, Revision]) -> BuildOutcome:
-        """Artifacts for both sides, compiled only where the cache has none.
+        """Artifacts for the sides of `revisions`, compiled only where the cache has none.
 
-        A compile error of a side is returned, not raised; input and infrastructure errors are raised.
+        The baseline may come alone, so that its artifact exists before any candidate code is compiled; a candidate may
+        not, since the baseline's lock seeds its own (rule 7). One revision on both sides is built once. A compile error
+        of a side is returned, not raised; input and infrastructure errors are raised.
         """
+        if len(_in_order(revisions)) == len(SIDES) and _are_one(revisions):
+            alone = self.run({"baseline": revisions["baseline"]})
+            return replace(alone, sides=dict.fromkeys(SIDES, alone.sides["baseline"]))
         with storage_errors("make the folder for logs", self.logs):
             self.logs.mkdir(parents=True, exist_ok=True)
         known = self._recall(revisions)
@@ -75,9 +80,9 @@ class Builder:
             # Somebody may have set another folder for the locks of the host, but not for the builds.
             host_lock(self.cargo.root, "slot", shared=False, timeout=_LOCK_WAIT_SECONDS, waiting=self.progress.notice),
         ):
-            return self._build_both(revisions)
+            return self._build_all(revisions)
 
-    def _build_both(self, revisions: dict[Side, Revision]) -> BuildOutcome:
+    def _build_all(self, revisions: dict[Side, Revision]) -> BuildOutcome:
         require_clean_parents(self.cargo.root)
         slot = Slot(self.cargo.root)
         slot.clear()
@@ -86,7 +91,7 @@ class Builder:
         compiled: list[Side] = []
         try:
             self._try_patch(slot, revisions)
-            for side in SIDES:
+            for side in _in_order(revisions):
                 try:
                     prepared[side] = self._prepare(slot, side, revisions[side], prepared.get("baseline"))
                     artifact, fresh = self._artifact(slot, side, revisions[side], prepared)
@@ -98,14 +103,15 @@ class Builder:
         finally:
             slot.clear()
         differences: tuple[LockDifference, ...] = ()
-        if len(prepared) == len(SIDES):
-            differences = tuple(compare_locks(*(prepared[side].packages for side in SIDES)))
+        if len(prepared) == len(revisions):
+            if len(prepared) == len(SIDES):
+                differences = tuple(compare_locks(*(prepared[side].packages for side in SIDES)))
             self._remember(revisions, prepared, differences)
         return BuildOutcome(sides=sides, lock_differences=differences, compiled=tuple(compiled))
 
     def _try_patch(self, slot: Slot, revisions: dict[Side, Revision]) -> None:
         """A patch that fits only one side stops the campaign before anything is compiled."""
-        if self.build.patch is not None:
+        if self.build.patch is not None and len(revisions) > 1:
             for side in SIDES:
                 self._preparation.check_out(slot, side, revisions[side])
 
@@ -186,30 +192,41 @@ class Builder:
         return self._keys().layer(prepared.tree_sha256, prepared.lock_sha256)
 
     def _resolution_path(self, revisions: dict[Side, Revision]) -> Path:
-        key = self._keys().resolution([revisions[side] for side in SIDES])
+        key = self._keys().resolution([revisions[side] for side in _in_order(revisions)])
         return self.cache / "resolutions" / f"{key}.json"
 
     def _remember(
         self, revisions: dict[Side, Revision], prepared: dict[Side, Prepared], differences: tuple[LockDifference, ...]
     ) -> None:
         document = {
-            "locks": {side: prepared[side].lock_sha256 for side in SIDES},
+            "locks": {side: mine.lock_sha256 for side, mine in prepared.items()},
             "differences": [difference.model_dump() for difference in differences],
         }
         write_sealed(self._resolution_path(revisions), document)
 
     def _recall(self, revisions: dict[Side, Revision]) -> BuildOutcome | None:
-        """Both artifacts from the cache, without a checkout, when this pair was resolved before."""
+        """All artifacts from the cache, without a checkout, when these revisions were resolved before."""
         document = read_sealed(self._resolution_path(revisions))
         try:
-            locks = {side: str((document or {})["locks"][side]) for side in SIDES}
+            locks = {side: str((document or {})["locks"][side]) for side in _in_order(revisions)}
             differences = tuple(LockDifference.model_validate(item) for item in (document or {})["differences"])
         except (KeyError, TypeError, ValidationError):
             return None
         sides: dict[Side, Artifact | BuildError] = {}
-        for side in SIDES:
-            found = self._find(self._keys().artifact(revisions[side], locks[side]))
+        for side, lock in locks.items():
+            found = self._find(self._keys().artifact(revisions[side], lock))
             if found is None:
                 return None
             sides[side] = found
         return BuildOutcome(sides=sides, lock_differences=differences, compiled=())
+
+
+def _in_order(revisions: dict[Side, Revision]) -> list[Side]:
+    """The sides that are asked for, the baseline first."""
+    if "baseline" not in revisions:
+        raise ValueError("a candidate is never built without its baseline")
+    return [side for side in SIDES if side in revisions]
+
+
+def _are_one(revisions: dict[Side, Revision]) -> bool:
+    return len({(revision.id, revision.content) for revision in revisions.values()}) == 1

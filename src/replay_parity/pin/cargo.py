@@ -11,6 +11,7 @@ from pathlib import Path
 import tomli_w
 
 from replay_parity.pin.models import Toolchain
+from replay_parity.pin.slot import require_clean_parents
 from replay_parity.pin.toolchain import tool
 from replay_parity.system.files import private_folder, storage_errors, write_whole
 from replay_parity.system.process import Completed, ProcessSpec, run
@@ -42,6 +43,7 @@ class Cargo:
         keeping its entries where the manifests allow, and cargo's own words for using the vendored folder. Raises
         ProcessError.
         """
+        require_clean_parents(project)
         completed = run(
             ProcessSpec(
                 argv=[self._program("cargo"), "vendor", "--respect-source-config", "--versioned-dirs", "vendor"],
@@ -73,6 +75,8 @@ class Cargo:
 
         JSON messages go to `messages`, progress and diagnostics to `log`; `timeout` in seconds.
         """
+        # Again, right before: a build script of the other side may have written there.
+        require_clean_parents(slot)
         home = self._private_home(slot)
         environment = {
             "PATH": self._path,

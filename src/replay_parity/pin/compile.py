@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from replay_parity.campaign.models import Build
-from replay_parity.errors import BuildError
+from replay_parity.errors import BadInputError, BuildError
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.compile_failure import ENGINE_PACKAGE, build_failure
 from replay_parity.pin.compiler_messages import RUNNER_PACKAGE, read_messages
@@ -18,18 +18,20 @@ from replay_parity.pin.models import Revision
 from replay_parity.pin.runner_source import runner_source_sha256
 from replay_parity.pin.slot import Slot
 from replay_parity.pin.store import LayerStore
-from replay_parity.system.files import remove_tree, write_whole
+from replay_parity.system.files import read_capped, remove_tree, write_whole
 from replay_parity.system.process import tail_of
 from replay_parity.system.progress import Progress
 
 _PROFILE_FOLDERS = {"release": "release", "dev": "debug"}
 # Beside what was compiled: the packages whose version does not fix their content.
 _LOOSE_FILE = "loose-packages.txt"
+_LOOSE_CAP = 1 << 20
+_FINGERPRINTS = ".fingerprint"
 _TELL_SECONDS = 1.0
 # Cargo names the folder of a path package; on a progress line the name is enough.
 _FOLDER = re.compile(r" \(/.*\)$|^Compiling ")
-# An entry of cargo's target folder: `[lib]NAME-HASH[.suffix]`.
-_OUTPUT = re.compile(r"^(?P<name>.+)-[0-9a-f]{16}(?:\..*)?$")
+# An entry of cargo's target folder: `NAME-HASH[.suffix]`, for a library `libNAME-HASH.suffix`.
+_OUTPUT = re.compile(r"(?P<name>[^.]+)-[0-9a-f]{16}(?:\..*)?", re.DOTALL)
 
 
 def compile_runner(
@@ -101,30 +103,39 @@ def _restore(
         forget(profile_folder, [RUNNER_PACKAGE])
         return "engine"
     reused = slot.target.exists() or layers.restore(base, slot.target)
+    before = _listed(listed) if reused else set()
+    if before is None or not (profile_folder / _FINGERPRINTS).is_dir():
+        # Not as we know it: what cannot be told apart cannot be forgotten.
+        remove_tree(slot.target)
+        reused, before = False, set()
     # File times are pinned and a vendored package is known to cargo by its version, so cargo would take another
     # revision's outputs for this one's. Also of a build that failed half-way, so the list is written before a build.
-    before = listed.read_text("utf-8").split() if listed.is_file() else []
     names = sorted({*before, *loose, ENGINE_PACKAGE, RUNNER_PACKAGE})
     forget(profile_folder, names)
     write_whole(listed, "\n".join(names).encode())
     return "dependencies" if reused else ""
 
 
+def _listed(path: Path) -> set[str] | None:
+    """Names in the list beside what was compiled; None when it is not one of ours."""
+    if not path.exists():
+        return set()
+    try:
+        return set(read_capped(path, cap=_LOOSE_CAP).decode("utf-8").split())
+    except (BadInputError, UnicodeDecodeError):
+        return None
+
+
 def forget(profile_folder: Path, names: Iterable[str]) -> None:
     """Remove cargo's fingerprints and outputs of the packages, so that they are compiled anew."""
     # A library may have another name than its package; its outputs stay, but without a fingerprint cargo replaces them.
     known = {name for package in names for name in (package, package.replace("-", "_"))}
-    for folder in (".fingerprint", "build", "deps"):
+    for folder, prefix in ((_FINGERPRINTS, ""), ("build", ""), ("deps", "lib")):
         if (profile_folder / folder).is_dir():
             for path in sorted((profile_folder / folder).iterdir()):
-                if _package_of(path.name) & known:
+                found = _OUTPUT.fullmatch(path.name)
+                if found and {found["name"], found["name"].removeprefix(prefix)} & known:
                     remove_tree(path)
-
-
-def _package_of(entry: str) -> set[str]:
-    """Names that an entry of cargo's target folder may belong to."""
-    found = _OUTPUT.match(entry)
-    return {found["name"], found["name"].removeprefix("lib")} if found else set()
 
 
 def _teller(messages: Path, log: Path, progress: Progress) -> Callable[[], None]:

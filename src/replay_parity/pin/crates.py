@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import tarfile
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from replay_parity.errors import InfrastructureError
@@ -90,19 +92,22 @@ def _files(folder: Path) -> Mapping[str, str]:
 
 
 def _members(archive: Path, *, prefix: str) -> Mapping[str, str]:
-    found: dict[str, str] = {}
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            return dict(_digests(tar, archive, prefix=prefix))
+    except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InfrastructureError(f"is not a package archive: {error}", where=str(archive)) from None
+
+
+def _digests(tar: tarfile.TarFile, archive: Path, *, prefix: str) -> Iterator[tuple[str, str]]:
     total = 0
-    with tarfile.open(archive, "r:gz") as tar:
-        for member in tar:
-            total += member.size
-            if total > _PACKAGE_CAP:
-                raise InfrastructureError(
-                    f"the package unpacks to more than {_PACKAGE_CAP:,} bytes", where=str(archive)
-                )
-            stream = tar.extractfile(member) if member.isreg() else None
-            if stream is not None:
-                digest = hashlib.sha256()
-                while chunk := stream.read(1 << 20):
-                    digest.update(chunk)
-                found[member.name.removeprefix(prefix)] = digest.hexdigest()
-    return found
+    for member in tar:
+        total += member.size
+        if total > _PACKAGE_CAP:
+            raise InfrastructureError(f"the package unpacks to more than {_PACKAGE_CAP:,} bytes", where=str(archive))
+        stream = tar.extractfile(member) if member.isreg() else None
+        if stream is not None:
+            digest = hashlib.sha256()
+            while chunk := stream.read(1 << 20):
+                digest.update(chunk)
+            yield member.name.removeprefix(prefix), digest.hexdigest()

@@ -47,7 +47,7 @@ def _deepen(mirror: BareMirror) -> bool:
 def _is_open(mirror: BareMirror, left: str, right: str, found: list[str]) -> bool:
     """Whether the history is cut off above the common ancestor: behind the cut there may be a better one."""
     listed = mirror.git.demand("rev-list", left, right, *(f"^{commit}" for commit in found), cwd=mirror.path)
-    cuts = (mirror.path / "shallow").read_text("ascii").split()
+    cuts = (mirror.path / "shallow").read_text("ascii", "replace").split()
     return not set(cuts).isdisjoint(listed.text.split())
 
 

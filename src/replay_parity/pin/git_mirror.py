@@ -69,10 +69,7 @@ class BareMirror:
     @property
     def is_source_shallow(self) -> bool:
         """Whether the local repository that commits come from is cut off; of one elsewhere nothing is known."""
-        folder = self.repository.folder or self.repository.checkout
-        if folder is None or not folder.is_dir():
-            return False
-        return self.git.call("rev-parse", "--is-shallow-repository", cwd=folder).text == "true"
+        return self._ask_source("rev-parse", "--is-shallow-repository") == "true"
 
     def prepare(self) -> None:
         """Make sure that there is a mirror, perhaps an empty one."""
@@ -177,10 +174,23 @@ class BareMirror:
         except ProcessError as error:
             if "does not appear to be a git repository" in error.tail or "not a git repository" in error.tail:
                 raise RevisionError(f"{url} is not a git repository") from error
+            if url == self.repository.place and self._is_source_partial():
+                raise RevisionError(
+                    f"{self.repository.shown} is a partial clone: it lacks files of its own commits",
+                    hint="clone or check it out without a filter",
+                ) from error
             raise InfrastructureError(
                 f"cannot fetch from {url}: {reason(error.tail)}",
                 hint="check the address, the network and the access rights, then run again",
             ) from error
+
+    def _is_source_partial(self) -> bool:
+        return bool(self._ask_source("config", "--get-regexp", r"^remote\..*\.promisor$"))
+
+    def _ask_source(self, *arguments: str) -> str:
+        """What git says about the local repository that commits come from; nothing about one elsewhere."""
+        folder = self.repository.folder or self.repository.checkout
+        return self.git.call(*arguments, cwd=folder).text if folder is not None and folder.is_dir() else ""
 
     def _release_stale_locks(self) -> None:
         """Git's own lock files in here are left over from a run that was killed: we hold the mirror."""

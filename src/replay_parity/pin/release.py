@@ -122,19 +122,21 @@ class Releases:
         source, archive = folder / "source", folder / "package.crate"
         if document is None or _recorded(document, asked=revision.asked) != revision:
             return False
-        if not source.is_dir() or sha256_tree(source) != document.get("tree_sha256"):
+        is_kept = source.is_dir() and sha256_tree(source) == document.get("tree_sha256")
+        if not is_kept or _vcs(source) != (revision.commit, revision.dirty):
             return False
         if document.get("has_archive") is not True:
-            return True
+            return document.get("has_archive") is False and not archive.exists()
         try:
             if sha256_file(archive) != revision.checksum:
                 return False
             compare_with_archive(source, archive, name=revision.crate, version=revision.version)
         except (InfrastructureError, OSError):
             return False
-        return _vcs(source) == (revision.commit, revision.dirty)
+        return True
 
     def _bring(self, source: CrateSource, cargo: Cargo) -> CrateRevision:
+        sweep(cargo.root, "probe-", older_than=_SCRATCH_SECONDS)
         with scratch_folder(cargo.root, "probe-") as probe:
             exact = f"={source.version}" if _EXACT.fullmatch(source.version) else source.version
             manifest = {

@@ -19,6 +19,8 @@ from replay_parity.system.running import POLL_SECONDS, End, ProcessSpec, Running
 __all__ = ["Completed", "End", "ProcessSpec", "run", "run_all", "tail_of"]
 
 _TAIL_BYTES = 4096
+# Most of what is started, such as a question to git, is over at once.
+_FIRST_PAUSE_SECONDS = 0.002
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def run_all(specs: Sequence[ProcessSpec], *, tick: Callable[[], None] | None = N
     `specs` and none that they started lives on afterwards.
     """
     running: list[Running] = []
+    pause = _FIRST_PAUSE_SECONDS
     try:
         with uninterrupted():
             for spec in specs:
@@ -100,7 +103,8 @@ def run_all(specs: Sequence[ProcessSpec], *, tick: Callable[[], None] | None = N
                     end_all(broken)
             if tick is not None:
                 tick()
-            time.sleep(POLL_SECONDS)
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_SECONDS)
         return [_completed(process) for process in running]
     finally:
         with uninterrupted():

@@ -117,3 +117,14 @@ def test_an_archive_that_unpacks_to_too_much_is_refused(
     monkeypatch.setattr(crates, "_PACKAGE_CAP", 10)
     with pytest.raises(InfrastructureError, match="unpacks to more than"):
         verify_vendored(vendor, [locked], cargo_home=home)
+
+
+@pytest.mark.parametrize("cut", [0, 1, 40, 200])
+def test_an_archive_that_is_none_is_one_sentence(vendor: Path, locked: LockedPackage, home: Path, cut: int) -> None:
+    """With a checksum that fits: a record in the cache may claim anything."""
+    archive = home / "registry" / "cache" / "one" / "tiny-1.0.0.crate"
+    archive.write_bytes(archive.read_bytes()[:cut] if cut else b"no archive")
+    fits = locked.model_copy(update={"checksum": hashlib.sha256(archive.read_bytes()).hexdigest()})
+    with pytest.raises(InfrastructureError, match="is not a package archive") as caught:
+        verify_vendored(vendor, [fits], cargo_home=home)
+    assert len(str(caught.value).splitlines()) == 1

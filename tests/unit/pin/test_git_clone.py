@@ -193,3 +193,15 @@ def test_what_came_from_a_clone_does_not_answer_for_the_address(
 ) -> None:
     here = sources(workshop, clone(commit=engines.engine(1)).folder)
     assert here.mirror(source("main")).path != workshop.sources.mirror(source("main")).path
+
+
+def test_a_partial_clone_is_told_apart_from_a_broken_one(workshop: Workshop, engines: Engines, clone: CloneOf) -> None:
+    engines.git("config", "uploadpack.allowFilter", "true")
+    engines.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    engines.engine(1)
+    made = clone("--filter=blob:none", commit=engines.engine(2))
+    before = state_of(made.folder)
+    with pytest.raises(RevisionError, match="is a partial clone") as caught:
+        sources(workshop, made.folder).resolve(source("main"))
+    assert "without a filter" in str(caught.value)
+    assert state_of(made.folder) == before, "git fetched nothing into it"
