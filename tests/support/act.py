@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -87,7 +88,12 @@ class Act:
 
     def workflow(self) -> str:
         """The consumer's workflow file."""
-        wanted = {"campaign": "pr", "runners": json.dumps(RUNNERS), "cache": str(settings().cache), "hosted_runner": "ubuntu-24.04"}
+        wanted = {
+            "campaign": "pr",
+            "runners": json.dumps(RUNNERS),
+            "cache": str(settings().cache),
+            "hosted_runner": "ubuntu-24.04",
+        }
         document = {
             "name": "parity",
             "on": [self.event_names],
@@ -111,7 +117,12 @@ class Act:
         argv = [str(go_tool("act")), name, "--eventpath", str(event_file), "--directory", str(work)]
         argv += ["--workflows", str(work / ".github" / "workflows" / "parity.yml")]
         argv += ["--artifact-server-path", str(self.artifacts), "--no-skip-checkout", "--concurrent-jobs", "2"]
-        argv += [f"--action-cache-path={self.folder / 'actions'}", "--pull=false", "--artifact-server-port", self._port()]
+        argv += [
+            f"--action-cache-path={self.folder / 'actions'}",
+            "--pull=false",
+            "--artifact-server-port",
+            self._port(),
+        ]
         for label in (LABEL, "ubuntu-24.04"):
             argv += ["--platform", f"{label}=-self-hosted"]
         for repository, place in {**self._stand_ins(), f"{OWN}@{own_pin()}": own}.items():
@@ -185,8 +196,6 @@ class Act:
         return places
 
     def _port(self) -> str:
-        import socket
-
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             return str(probe.getsockname()[1])

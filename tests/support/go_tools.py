@@ -1,4 +1,4 @@
-"""Programs of the Go module proxy that tests use: act, the workflow engine, and actionlint; built once into the cache."""
+"""Programs in Go that tests use: act, the workflow engine, and actionlint; built once into the cache."""
 
 from __future__ import annotations
 

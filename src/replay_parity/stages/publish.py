@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import orjson
-
 from replay_parity.errors import BadInputError
 from replay_parity.github.check_run import CheckRun
 from replay_parity.github.client import GitHub
@@ -66,7 +64,7 @@ def write_badge(verdict: Verdict, path: Path, *, around: Surroundings) -> bool:
     default = repository.get("default_branch") if isinstance(repository, dict) else None
     if not isinstance(default, str) or event.ref != f"refs/heads/{default}":
         return False
-    write_whole(path, orjson.dumps(badge(verdict), option=orjson.OPT_INDENT_2))
+    write_whole(path, badge(verdict).encode())
     return True
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from replay_parity.campaign.models import CrateSource
+from replay_parity.campaign.sources import CrateSource
 from replay_parity.errors import ReplayParityError
 from replay_parity.pin.models import CrateRevision, Revision
 from replay_parity.pin.preparation import Side

@@ -6,7 +6,7 @@ from tests.support.verdicts import row, verdict
 
 from replay_parity.parity.result import DifferenceSummary
 from replay_parity.parity.verdict import Verdict
-from replay_parity.publish.annotations import annotations
+from replay_parity.publish.annotations import row_annotations
 
 PATHS = {"red": "rows/red.yaml", "lost": "rows/lost.yaml", "vllm-aggregated": "rows/green.yaml"}
 
@@ -24,7 +24,7 @@ def document(**changes: object) -> Verdict:
 
 
 def test_failures_come_first_and_green_rows_have_none() -> None:
-    found = annotations(document(), paths=PATHS)
+    found = row_annotations(document(), paths=PATHS)
     assert [(item.path, item.level) for item in found] == [("rows/red.yaml", "failure"), ("rows/lost.yaml", "warning")]
     assert found[0].title == "red: mismatch"
     for words in ("3 fields differ", "aaaaaaaa ≠ bbbbbbbb", "candidate evidence: no pressure", "/summary/x: 1 -> 2"):
@@ -34,25 +34,25 @@ def test_failures_come_first_and_green_rows_have_none() -> None:
 
 
 def test_an_advisory_verdict_only_warns() -> None:
-    assert {item.level for item in annotations(document(advisory=True), paths=PATHS)} == {"warning"}
+    assert {item.level for item in row_annotations(document(advisory=True), paths=PATHS)} == {"warning"}
 
 
 def test_a_row_without_a_file_goes_to_the_campaign_or_nowhere() -> None:
-    assert [item.path for item in annotations(document(), paths={"": "c.yaml", "red": "r.yaml"})] == [
+    assert [item.path for item in row_annotations(document(), paths={"": "c.yaml", "red": "r.yaml"})] == [
         "r.yaml",
         "c.yaml",
     ]
-    assert annotations(document(), paths={}) == []
+    assert row_annotations(document(), paths={}) == []
 
 
 def test_a_row_on_two_runners_names_the_runner() -> None:
-    found = annotations(verdict(row(outcome="missing", runner="arm64")), paths=PATHS)
+    found = row_annotations(verdict(row(outcome="missing", runner="arm64")), paths=PATHS)
     assert found[0].title == "vllm-aggregated@arm64: missing"
 
 
 @pytest.mark.parametrize("words", [*INJECTIONS, "\x00" * 5_000, "é" * 90_000])
 def test_hostile_text_is_bounded_and_visible(words: str) -> None:
-    (found,) = annotations(verdict(hostile_row(words), verdict="FAIL", exit_code=1), paths={"": "c.yaml"})
+    (found,) = row_annotations(verdict(hostile_row(words), verdict="FAIL", exit_code=1), paths={"": "c.yaml"})
     assert len(found.message) <= 4_096
     assert len(found.title) <= 255
     assert len((found.raw_details or "").encode()) <= 64_000
