@@ -29,14 +29,21 @@ fi
 rm -rf "${RP_ENVIRONMENT}"
 mkdir -p "${RP_ENVIRONMENT}"
 cd "${RP_ENVIRONMENT}"
-"${python}" -I -m venv "${RP_ENVIRONMENT}"
-pip=("${RP_ENVIRONMENT}/bin/python" -I -m pip --quiet --disable-pip-version-check --no-input)
-"${pip[@]}" install --no-compile --no-deps --require-hashes --only-binary :all: -r "${RP_ACTION}/requirements/run.txt"
-# Built from a copy: the action's own folder may be read-only, and must stay as it is.
+# The interpreter's own pip saves the seconds in which a venv gets one, where there is one.
+if "${python}" -I -m pip --version > /dev/null 2>&1; then
+  "${python}" -I -m venv --without-pip "${RP_ENVIRONMENT}"
+  pip=("${python}" -I -m pip --python "${RP_ENVIRONMENT}/bin/python")
+else
+  "${python}" -I -m venv "${RP_ENVIRONMENT}"
+  pip=("${RP_ENVIRONMENT}/bin/python" -I -m pip)
+fi
+"${pip[@]}" --quiet --disable-pip-version-check --no-input install --no-compile --no-deps --require-hashes \
+  --only-binary :all: -r "${RP_ACTION}/requirements/run.txt"
+# A copy: what runs must not change with the action's folder, which other jobs of the machine may share.
 mkdir "${RP_ENVIRONMENT}/source"
-for part in src configs schemas pyproject.toml README.md LICENSE; do
+for part in src configs schemas; do
   cp -R "${RP_ACTION}/${part}" "${RP_ENVIRONMENT}/source/"
 done
-"${pip[@]}" install --no-compile --no-deps --no-build-isolation --no-index "${RP_ENVIRONMENT}/source"
-rm -rf "${RP_ENVIRONMENT}/source"
+packages="$("${RP_ENVIRONMENT}/bin/python" -I -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+printf '%s\n' "${RP_ENVIRONMENT}/source/src" > "${packages}/replay_parity.pth"
 printf '%s' "${wanted}" > "${RP_ENVIRONMENT}/.made-of"

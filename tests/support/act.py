@@ -10,22 +10,27 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import zipfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tests.support.github_server import REPOSITORY, TOKEN
 from tests.support.go_tools import go_tool
 from tests.support.node_tools import node_tools
 from tests.support.scratch import Scratch, settings
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN = "replay-parity/replay-parity"
-CONSUMER = "consumer/aisimulate"
+CONSUMER = REPOSITORY
+WORKFLOW = ROOT / ".github" / "workflows" / "replay-parity.yml"
 LABEL = "prod-aisimulate-default-amd64-v1"
 RUNNERS = {"default": {"labels": [LABEL], "container": ""}}
 _STAND_INS = ROOT / "tests" / "act" / "actions"
@@ -34,41 +39,40 @@ _TIMEOUT_SECONDS = 1800
 
 @dataclass
 class Finished:
-    """A run: exit code, log, and per job what the engine said of it."""
+    """A run: exit code, log, and the artifacts that are there now."""
 
     returncode: int
     log: str
     artifacts: Path
 
     def job(self, name: str) -> str:
-        """`succeeded`, `failed`, or `absent`."""
-        lines = [line for line in self.log.splitlines() if line.startswith(f"[{name}]") or f"/{name}" in line[:160]]
+        """`succeeded`, `failed`, or `absent`; `name` as in the workflow, a row's with its shard."""
+        lines = [line for line in self.log.splitlines() if re.match(rf"\[[^\]]*?{re.escape(name)}[^\]/]*\]", line)]
         if any("Job failed" in line for line in lines):
             return "failed"
         return "succeeded" if any("Job succeeded" in line for line in lines) else "absent"
 
-    def unpacked(self, part: str) -> Path:
-        """The artifact whose name holds `part`, unpacked."""
-        found = [path for path in self.artifacts.glob("*/*") if part in path.name]
-        assert len(found) == 1, [path.name for path in self.artifacts.glob("*/*")]
-        return unpack(found[0])
+    def output(self, name: str) -> str:
+        """The first value of an output of that name."""
+        found = re.search(rf"::set-output:: {re.escape(name)}=(.+)", self.log)
+        assert found is not None, f"no output {name}"
+        return found[1].strip()
 
-    @property
-    def verdict(self) -> dict[str, Any]:
-        """The kept verdict."""
-        document: dict[str, Any] = json.loads((self.unpacked("~verdict~") / "verdict.json").read_bytes())
+    def zipped(self, part: str) -> Path:
+        """The archive of the one artifact whose name holds `part`."""
+        found = [path for path in self.artifacts.rglob("*.zip") if part in path.name]
+        assert len(found) == 1, sorted(path.name for path in self.artifacts.rglob("*.zip"))
+        return found[0]
+
+    def read(self, part: str, name: str) -> bytes:
+        """A file of an artifact."""
+        with zipfile.ZipFile(self.zipped(part)) as archive:
+            return archive.read(name)
+
+    def verdict(self, attempt: int = 1) -> dict[str, Any]:
+        """The kept verdict of an attempt."""
+        document: dict[str, Any] = json.loads(self.read(f"~verdict~{attempt}", "verdict.json"))
         return document
-
-
-def unpack(artifact: Path) -> Path:
-    """Folder of an artifact as act's server keeps it: a zip below its name."""
-    archive = next(iter(artifact.rglob("*.zip")), None)
-    if archive is None:
-        return artifact
-    target = artifact / "unpacked"
-    shutil.rmtree(target, ignore_errors=True)
-    shutil.unpack_archive(archive, target)
-    return target
 
 
 @dataclass
@@ -78,15 +82,19 @@ class Act:
     folder: Path
     consumer: Scratch
     inputs: dict[str, Any] = field(default_factory=dict)
-    event_names: str = "pull_request"
-    environment: dict[str, str] = field(default_factory=dict)
+    api_url: str = "http://127.0.0.1:9"
+
+    @property
+    def log(self) -> Path:
+        """What the engine printed last."""
+        return self.folder / "act.log"
 
     @property
     def artifacts(self) -> Path:
         """Artifacts of the run, kept between attempts."""
         return self.folder / "artifacts"
 
-    def workflow(self) -> str:
+    def _workflow(self, event: str) -> str:
         """The consumer's workflow file."""
         wanted = {
             "campaign": "pr",
@@ -96,7 +104,7 @@ class Act:
         }
         document = {
             "name": "parity",
-            "on": [self.event_names],
+            "on": [event],
             "permissions": {},
             "jobs": {
                 "parity": {
@@ -108,50 +116,85 @@ class Act:
         }
         return yaml.safe_dump(document, sort_keys=False)
 
-    def run(self, event: dict[str, Any], *, name: str = "pull_request", attempt: int = 1, **env: str) -> Finished:
+    def run(self, event: dict[str, Any], *, name: str = "pull_request", attempt: int = 1) -> Finished:
         """Run the consumer's workflow for an event."""
-        work = self._clone(event)
+        return self.finish(self.start(event, name=name, attempt=attempt))
+
+    def rerun(
+        self, first: Finished, event: dict[str, Any], *, jobs: Sequence[str], attempt: int, shard: str = ""
+    ) -> Finished:
+        """Run some jobs of the workflow again, as "re-run failed jobs" does, with the outputs and artifacts there are.
+
+        The engine has no such command, so the reusable workflow is cut down to these jobs, and what they need of the
+        others is written in.
+        """
+        text = WORKFLOW.read_text()
+        for output in ("plan-artifact", "artifacts"):
+            text = text.replace(f"needs.plan.outputs.{output}", f"'{first.output(output)}'")
+        text = text.replace("needs.plan.outputs.count", "'1'")
+        for job in {"plan", "build", "row"} - set(jobs):
+            text = text.replace(f"needs.{job}.result", "'success'")
+        cells = {"include": [{"shard": shard, "runner": "default"}]}
+        text = text.replace("fromJSON(needs.plan.outputs.matrix)", f"fromJSON('{json.dumps(cells)}')")
+        document = yaml.safe_load(text)
+        document["jobs"] = {name: job for name, job in document["jobs"].items() if name in jobs}
+        for job in document["jobs"].values():
+            job["needs"] = [need for need in _listed(job.get("needs", [])) if need in jobs]
+        document["concurrency"] = f"rerun-{attempt}"
+        # YAML 1.1 reads the key `on` as true.
+        document["on"] = document.pop(True)
+        return self.finish(
+            self.start(event, attempt=attempt, own={WORKFLOW.name: yaml.safe_dump(document, sort_keys=False)})
+        )
+
+    def start(
+        self, event: dict[str, Any], *, name: str = "pull_request", attempt: int = 1, own: dict[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start a run; its log goes to `act.log`. `own` are workflow files in place of ours."""
+        work = self._clone(event, name)
         event_file = self.folder / "event.json"
         event_file.write_text(json.dumps(event))
-        own = self._own()
         argv = [str(go_tool("act")), name, "--eventpath", str(event_file), "--directory", str(work)]
         argv += ["--workflows", str(work / ".github" / "workflows" / "parity.yml")]
-        argv += ["--artifact-server-path", str(self.artifacts), "--no-skip-checkout", "--concurrent-jobs", "2"]
-        argv += [
-            f"--action-cache-path={self.folder / 'actions'}",
-            "--pull=false",
-            "--artifact-server-port",
-            self._port(),
-        ]
+        argv += ["--artifact-server-path", str(self.artifacts), "--artifact-server-addr", "127.0.0.1"]
+        argv += ["--artifact-server-port", _free_port(), "--no-skip-checkout", "--concurrent-jobs", "2"]
+        argv += [f"--action-cache-path={self.folder / 'actions'}", "--pull=false", "--secret", f"GITHUB_TOKEN={TOKEN}"]
         for label in (LABEL, "ubuntu-24.04"):
             argv += ["--platform", f"{label}=-self-hosted"]
-        for repository, place in {**self._stand_ins(), f"{OWN}@{own_pin()}": own}.items():
+        repositories = {**self._stand_ins(), f"{OWN}@{own_pin()}": self._own(own or {})}
+        for repository, place in repositories.items():
             argv += ["--local-repository", f"{repository}={place}"]
         variables = {
             "RP_ACT_ORIGIN": str(self.consumer.folder),
             "RP_ACT_PYTHON": sys.executable,
             "RP_ACT_NODE_MODULES": str(node_tools()),
             "GITHUB_RUN_ATTEMPT": str(attempt),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            **self.environment,
-            **env,
+            "GITHUB_API_URL": self.api_url,
         }
         for key, value in variables.items():
             argv += ["--env", f"{key}={value}"]
-        done = subprocess.run(
-            argv,
-            cwd=self.folder,
-            env={**_host_environment(), "DOCKER_HOST": ""},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_TIMEOUT_SECONDS,
-            check=False,
-        )
-        (self.folder / "act.log").write_text(done.stdout)
-        return Finished(done.returncode, done.stdout, self.artifacts)
+        with self.log.open("w") as log:
+            return subprocess.Popen(
+                argv,
+                cwd=self.folder,
+                env=_host_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            )
 
-    def _clone(self, event: dict[str, Any]) -> Path:
+    def finish(self, running: subprocess.Popen[str]) -> Finished:
+        """Wait for a run, within a limit."""
+        try:
+            running.wait(timeout=_TIMEOUT_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            raise
+        return Finished(running.returncode, self.log.read_text(), self.artifacts)
+
+    def _clone(self, event: dict[str, Any], name: str) -> Path:
         """What act takes for the checkout: it reads the commit and the repository's name there."""
         work = self.folder / "work"
         shutil.rmtree(work, ignore_errors=True)
@@ -162,10 +205,10 @@ class Act:
         subprocess.run([*git, "remote", "set-url", "origin", f"https://github.com/{CONSUMER}"], check=True)
         place = work / ".github" / "workflows"
         place.mkdir(parents=True, exist_ok=True)
-        (place / "parity.yml").write_text(self.workflow())
+        (place / "parity.yml").write_text(self._workflow(name))
         return work
 
-    def _own(self) -> Path:
+    def _own(self, workflows: dict[str, str]) -> Path:
         """This tree's tracked and new files, as the action's repository holds them."""
         place = self.folder / "own"
         shutil.rmtree(place, ignore_errors=True)
@@ -181,10 +224,12 @@ class Act:
                 target = place / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, target)
+        for name, text in workflows.items():
+            (place / ".github" / "workflows" / name).write_text(text)
         return _committed(place)
 
     def _stand_ins(self) -> dict[str, Path]:
-        text = (ROOT / ".github" / "workflows" / "replay-parity.yml").read_text() + (ROOT / "action.yml").read_text()
+        text = WORKFLOW.read_text() + (ROOT / "action.yml").read_text()
         found = sorted(set(re.findall(r"uses: (actions/[a-z-]+)@([0-9a-f]{40})", text)))
         places = {}
         for repository, commit in found:
@@ -195,15 +240,10 @@ class Act:
             places[f"{repository}@{commit}"] = _committed(place)
         return places
 
-    def _port(self) -> str:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            return str(probe.getsockname()[1])
-
 
 def own_pin() -> str:
     """The commit at which the reusable workflow takes its own action."""
-    text = (ROOT / ".github" / "workflows" / "replay-parity.yml").read_text()
+    text = WORKFLOW.read_text()
     (pin,) = set(re.findall(rf"uses: {OWN}@([0-9a-f]{{40}})", text))
     return str(pin)
 
@@ -219,3 +259,13 @@ def _committed(place: Path) -> Path:
 def _host_environment() -> dict[str, str]:
     names = ("PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "LANG", "SSL_CERT_FILE", "PIP_INDEX_URL", "TMPDIR")
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _listed(needs: str | list[str]) -> list[str]:
+    return [needs] if isinstance(needs, str) else needs
+
+
+def _free_port() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
