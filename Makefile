@@ -7,6 +7,8 @@ BIN := $(VENV)/bin
 RUNTIME := $(VENV)/.run-ready
 DEVELOP := $(VENV)/.dev-ready
 RUST := $(wildcard src/replay_parity/runner/src/*.rs src/replay_parity/runner/tests/*.rs)
+SHELLS := $(wildcard scripts/*.sh)
+WORKFLOWS := $(wildcard .github/workflows/*.yml)
 
 .PHONY: help demo test lint format schemas benchmarks nightly lock venv clean
 
@@ -25,6 +27,12 @@ lint: $(DEVELOP) ## Run every linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 	rustfmt --check --edition 2024 $(RUST)
+	$(BIN)/shellcheck .ci/run $(SHELLS)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.support.go_tools actionlint
+	$(BIN)/zizmor --offline --quiet --no-progress .
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows $(WORKFLOWS)
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
 format: $(DEVELOP) ## Format and fix what can be fixed
 	$(BIN)/ruff format

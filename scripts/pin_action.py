@@ -81,8 +81,8 @@ def move(root: Path, commit: str) -> int:
         for place, (path, _) in new.items():
             os.replace(place, path)  # noqa: PTH105 (over a file that exists)
     finally:
-        for place in new:
-            place.unlink(missing_ok=True)
+        for place in filter(Path.is_file, new):
+            place.unlink()
     return count
 
 
