@@ -38,3 +38,13 @@ def uses(found: dict[str, Any]) -> Iterator[str]:
     """Everything that is used: actions by steps, workflows by jobs."""
     yield from (job["uses"] for job in found.get("jobs", {}).values() if "uses" in job)
     yield from (step["uses"] for step in steps(found) if "uses" in step)
+
+
+def asked_permissions(found: dict[str, Any]) -> dict[str, str]:
+    """What all jobs together ask for, which a caller must grant: `write` includes `read`."""
+    asked: dict[str, str] = {}
+    for job in found["jobs"].values():
+        for scope, access in job["permissions"].items():
+            if asked.get(scope) != "write":
+                asked[scope] = access
+    return asked

@@ -18,11 +18,10 @@ from werkzeug import Request, Response
 
 from replay_parity.github.inputs import Inputs, Mode
 from replay_parity.parity.verdict import VerdictName
-from tests.support.workflows import ACTION, OWN, ROOT, WORKFLOWS, document, steps, uses, workflow
+from tests.support.workflows import ACTION, OWN, ROOT, WORKFLOWS, asked_permissions, document, steps, uses, workflow
 
 FILES = [*WORKFLOWS, ACTION]
 _PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
-_RANK = {"read": 1, "write": 2}
 # Read by settings.py and by a step of action.yml, not by a stage.
 _BESIDE = {"cache", "python-version"}
 
@@ -91,16 +90,7 @@ def test_only_the_release_knows_a_secret() -> None:
 def test_the_manual_campaign_grants_what_the_called_workflow_asks_for() -> None:
     """A caller that grants less does not start at all."""
     granted = workflow("campaign")["jobs"]["campaign"]["permissions"]
-    assert granted == wanted_permissions("replay-parity")
-
-
-def wanted_permissions(name: str) -> dict[str, str]:
-    wanted: dict[str, str] = {}
-    for job in workflow(name)["jobs"].values():
-        for scope, access in job["permissions"].items():
-            if _RANK[access] > _RANK.get(wanted.get(scope, ""), 0):
-                wanted[scope] = access
-    return wanted
+    assert granted == asked_permissions(workflow("replay-parity"))
 
 
 def test_the_manual_campaign_hands_over_all_that_it_asks() -> None:
@@ -145,7 +135,7 @@ def test_the_privileged_half_is_for_forks_and_checks_out_nothing() -> None:
     assert "head_repository.full_name != github.repository" in found["jobs"]["choose"]["if"]
     assert found["jobs"]["publish"]["needs"] == "choose"
     assert {used.partition("@")[0] for used in uses(found)} == {"actions/download-artifact", OWN}
-    assert wanted_permissions("publish") == {"actions": "read", "checks": "write", "pull-requests": "read"}
+    assert asked_permissions(found) == {"actions": "read", "checks": "write", "pull-requests": "read"}
 
 
 # The script of publish.yml that chooses verdicts, run as it stands there against a GitHub of this machine.
