@@ -64,8 +64,12 @@ class Plan(Model):
 
     @property
     def sha256(self) -> str:
-        """The plan digest: every result carries it. Toolchains are found where builds run, and are in their records."""
-        document = self.model_dump(mode="json")
+        """The plan digest: every result carries it. Toolchains are found where builds run, and are in their records.
+
+        All attempts of a run have one, also when `plan` itself is run again: what an earlier one decided still counts
+        (rule 26).
+        """
+        document = self.model_dump(mode="json", exclude={"origin": {"run_attempt"}})
         return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
 
 
