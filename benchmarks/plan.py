@@ -11,12 +11,12 @@ from functools import partial
 from pathlib import Path
 
 import yaml
+from tests.support.consumer import POLICY, Consumer, Desk, clone, pull_request
 
 from benchmarks.model import Ratio, ratio_of
 from replay_parity.settings import Settings
 from replay_parity.stages.plan_folder import PlanFolder
 from replay_parity.stages.shards import MATRIX_LIMIT, pack
-from tests.support.consumer import POLICY, Consumer, Desk, clone, pull_request
 
 _ROUNDS = 5
 # The one bound of DESIGN.md that is a time: that of the machine which measures.
