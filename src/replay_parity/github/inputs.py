@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import orjson
 from pydantic import Field, TypeAdapter, ValidationError
 
-from replay_parity.campaign.base import Identifier, Model
+from replay_parity.campaign.base import Identifier, Model, Sentence
 from replay_parity.errors import BadInputError
 
 Mode = Literal["plan", "build", "row", "verdict", "publish", "badge"]
@@ -24,8 +24,8 @@ _JOB = re.compile(r"(plan|build|row)=(success|failure|cancelled|skipped)?")
 class Machines(Model):
     """A class of machines as the workflow gives it: labels, and perhaps a container image."""
 
-    labels: tuple[str, ...] = Field(min_length=1, strict=False)
-    container: str = ""
+    labels: tuple[Sentence, ...] = Field(min_length=1, strict=False)
+    container: Literal[""] | Sentence = ""
 
 
 @dataclass(frozen=True)
@@ -71,14 +71,14 @@ class _Reader:
     def inputs(self) -> Inputs:
         mode = self._text("mode") or ""
         if mode not in get_args(Mode):
-            raise self._wrong("mode", f"must be one of {', '.join(get_args(Mode))}; it is '{mode}'")
+            raise self._wrong("mode", f"must be one of {', '.join(get_args(Mode))}; it is {mode!r}")
         side = self._text("side")
         if side not in {None, "baseline"}:
             raise self._wrong("side", "must be 'baseline', or left out for both sides")
         given = Inputs(
             mode=mode,  # type: ignore[arg-type]  # checked above
             campaign=self._identifier("campaign"),
-            rows=tuple(re.split(r"[\s,]+", self._text("rows") or "")) if self._text("rows") else (),
+            rows=tuple(re.findall(r"[^\s,]+", self._text("rows") or "")),
             baseline=self._text("baseline"),
             candidate=self._text("candidate"),
             relationship=self._text("relationship"),
@@ -107,7 +107,7 @@ class _Reader:
     def _flag(self, name: str) -> bool:
         value = (self._text(name) or "").lower()
         if value not in _TRUE | _FALSE:
-            raise self._wrong(name, f"must be 'true' or 'false', it is '{value}'")
+            raise self._wrong(name, f"must be 'true' or 'false', it is {value!r}")
         return value in _TRUE
 
     def _identifier(self, name: str) -> str | None:
@@ -120,7 +120,7 @@ class _Reader:
     def _folder(self, name: str) -> Path | None:
         value = self._text(name)
         if value is not None and not Path(value).is_absolute():
-            raise self._wrong(name, f"must be an absolute path, it is '{value}'")
+            raise self._wrong(name, f"must be an absolute path, it is {value!r}")
         return Path(value) if value else None
 
     def _runners(self) -> dict[str, Machines]:
@@ -143,7 +143,7 @@ class _Reader:
         for word in (self._text("jobs") or "").split():
             found = _JOB.fullmatch(word)
             if found is None:
-                raise self._wrong("jobs", f"must be words such as 'plan=success', not '{word}'")
+                raise self._wrong("jobs", f"must be words such as 'plan=success', not {word!r}")
             # A job that never came to an end has no result at all.
             jobs[found[1]] = found[2] or "cancelled"
         return jobs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,9 +13,10 @@ import orjson
 from replay_parity.errors import BadInputError
 from replay_parity.github.commands import output
 from replay_parity.github.event import Event
-from replay_parity.system.files import read_capped
+from replay_parity.system.files import read_capped, storage_errors
 
 _EVENT_CAP = 64 << 20
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _DEFAULT_API = "https://api.github.com"
 
 
@@ -84,8 +86,10 @@ class Surroundings:
     def _append(self, name: str, text: str) -> None:
         path = self.variables.get(name, "").strip()
         if path:
-            with Path(path).open("a", encoding="utf-8") as file:
-                file.write(text)
+            # A path of this machine may hold bytes that are no text; they go out as they came in.
+            data = text.encode("utf-8", "surrogateescape")
+            with storage_errors(f"write to {name}", Path(path)), Path(path).open("ab") as file:
+                file.write(data)
 
     def _need(self, name: str) -> str:
         value = self.variables.get(name, "").strip()
@@ -95,6 +99,6 @@ class Surroundings:
 
     def _number(self, name: str) -> int:
         value = self._need(name)
-        if not value.isascii() or not value.isdigit():
-            raise BadInputError(f"{name} must be a number, it is {value!r}")
+        if not _NUMBER.fullmatch(value):
+            raise BadInputError(f"{name} must be a number, it is {value[:40]!r}")
         return int(value)

@@ -20,13 +20,15 @@ class Asked:
     """Revisions by name, as a person or an event gives them; None leaves the campaign's own.
 
     A name is a commit, a branch or a tag of the repository, or `crate:VERSION` for a published release. `stated` is
-    the relationship in words; without it ancestry is checked.
+    the relationship in words; without it ancestry is checked. `git` is the repository that the names belong to; None
+    leaves that to the campaign.
     """
 
     baseline: str | None = None
     candidate: str | None = None
     stated: str | None = None
     self_compare: bool = False
+    git: str | None = None
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,12 @@ class Compared:
 
 
 def choose(campaign: Campaign, asked: Asked, *, git: str) -> Compared:
-    """The two sources; `git` is the repository for names that come from outside.
+    """The two sources; `git` is the repository for names from outside when neither they nor the campaign tell one.
 
     Raises BadInputError when a side is named neither by the campaign nor from outside, or not well.
     """
     own = campaign.baseline
-    repository = own.git if isinstance(own, GitSource) else git
+    repository = asked.git or (own.git if isinstance(own, GitSource) else git)
     core = own.core if isinstance(own, GitSource) else campaign.core
     candidate = _source(asked.candidate, campaign.candidate, "candidate", repository, core)
     if asked.self_compare:
@@ -78,9 +80,10 @@ def _source(name: str | None, own: Source | None, side: str, repository: str, co
 
 
 def _refuse_two(asked: Asked) -> None:
-    if asked.baseline is not None and asked.candidate is not None and asked.baseline != asked.candidate:
+    if asked.baseline not in {None, asked.candidate}:
         raise BadInputError(
-            "a self-comparison has one revision on both sides, two were given", hint="give only the candidate"
+            f"a self-comparison has the candidate on both sides, the baseline {asked.baseline!r} was given too",
+            hint="give only the candidate",
         )
 
 

@@ -13,7 +13,13 @@ from replay_parity.github.inputs import Inputs
 from replay_parity.pin.git import Mirror
 
 _FULL_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_HOSTED = re.compile(r"(ubuntu|windows|macos)-[a-z0-9.-]+", re.IGNORECASE)
+# GitHub's own labels to the letter: "ubuntu-anything" may be somebody's machine in a cupboard.
+_HOSTED = re.compile(
+    r"ubuntu-(?:latest|slim|[0-9]{2}\.04(?:-arm)?)"
+    r"|windows-(?:latest|[0-9]{4}(?:-vs[0-9]{4})?|11-arm)"
+    r"|macos-(?:latest|[0-9]{2})(?:-large|-xlarge|-intel)?",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 class PullRequestFacts(Protocol):
@@ -117,12 +123,22 @@ def pin(change: Change, mirror: Mirror, api: Api | None, *, event_sha: str) -> P
 
 
 def _base_head(change: Change, mirror: Mirror, api: Api | None) -> str:
-    """The base branch's newest head that the checkout holds."""
+    """The base branch's newest head that the checkout holds; of a merge queue's base only the branch itself will do."""
     known = str(change.base_sha)
-    newest = api.branch_head(str(change.base_ref)) if api is not None else known
+    is_queued = change.kind == "merge_group"
+    if api is None:
+        if is_queued:
+            raise BadInputError(
+                f"a merge group needs the API to know the head of '{change.base_ref}', from which the policy is read",
+                hint="give the input 'token', with 'contents: read'",
+            )
+        return known
+    newest = api.branch_head(str(change.base_ref))
     try:
         mirror.ensure(newest)
     except RevisionError:
+        if is_queued:
+            raise
         return known
     return newest
 
@@ -133,7 +149,10 @@ def _before(change: Change, mirror: Mirror) -> str | None:
         return None
     try:
         mirror.ensure(change.base_sha)
-        mirror.ensure(change.head_sha)
-        return change.base_sha if mirror.is_ancestor(change.base_sha, change.head_sha) else None
-    except RevisionError:
+    except RevisionError as error:
+        # A checkout that is cut off says how to mend it; a whole one without the commit means that it was given up.
+        if error.hint is not None:
+            raise
         return None
+    mirror.ensure(change.head_sha)
+    return change.base_sha if mirror.is_ancestor(change.base_sha, change.head_sha) else None

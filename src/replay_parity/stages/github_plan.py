@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os.path
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from replay_parity.campaign.builtin import builtin_configs
 from replay_parity.campaign.library import builtin_campaign
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
 from replay_parity.campaign.models import Build
 from replay_parity.campaign.sources import GitSource
-from replay_parity.errors import BadInputError
+from replay_parity.errors import BadInputError, ConfigurationError, ManyErrors
 from replay_parity.github.event import Event, change_of
 from replay_parity.github.inputs import Inputs
 from replay_parity.github.origin import Origin, PolicyEdit
@@ -83,11 +85,10 @@ class GitHubPlanner:
             advisory=self._inputs.advisory,
         )
         patch = loaded.campaign.build.patch
-        traces = {name: item.trace_file for name, item in loaded.corpora.items() if item.trace_file is not None}
         return Planned(
             plan=plan,
             patch=load_patch(patch, base=loaded.path.parent) if patch else None,
-            traces={name: path for name, path in traces.items() if path.is_file()},
+            traces=_own_traces(loaded, policy),
         )
 
     def _load(self, mirror: Mirror, commit: str, scratch: Path) -> tuple[LoadedCampaign, Path | None]:
@@ -97,7 +98,7 @@ class GitHubPlanner:
         mirror.export_folder(commit, POLICY, root)
         path = root / "campaigns" / f"{name}.yaml"
         if path.is_file():
-            return load_campaign(path), root
+            return _load_policy(path, root), root
         if builtin_campaign(name) is None:
             raise BadInputError(
                 f"there is no campaign '{name}': neither {POLICY}/campaigns/{name}.yaml at commit {commit}, from which "
@@ -111,8 +112,15 @@ class GitHubPlanner:
         candidate = given.candidate
         if candidate is None and (change.kind != "manual" or given.baseline is not None or given.self_compare):
             candidate = change.head_sha
-        baseline = None if given.self_compare else given.baseline or pinned.baseline
-        return Asked(baseline=baseline, candidate=candidate, stated=given.relationship, self_compare=given.self_compare)
+        return Asked(
+            # A self-comparison that is given a baseline as well is refused, not guessed at.
+            baseline=given.baseline or (None if given.self_compare else pinned.baseline),
+            candidate=candidate,
+            stated=given.relationship,
+            self_compare=given.self_compare,
+            # An event's commits are in its own repository, whatever the campaign's own revisions come from.
+            git=self._event.address,
+        )
 
     def _edits(self, mirror: Mirror, pinned: Pinned) -> tuple[PolicyEdit, ...]:
         """What the change itself does to the policy: shown as proposed, not in force."""
@@ -149,12 +157,49 @@ class GitHubPlanner:
                 )
 
 
+def _load_policy(path: Path, root: Path) -> LoadedCampaign:
+    """A campaign of the policy; every row of it comes from the policy or from the package (rule 20)."""
+    try:
+        loaded = load_campaign(path)
+    except ManyErrors as errors:
+        # People know the repository's folder, not the one that it was written to for a moment.
+        raise ManyErrors([_in_repository(error, root) for error in errors.errors]) from None
+    for item in loaded.rows:
+        if _below(item.path, root) is None and _below(item.path, builtin_configs()) is None:
+            raise BadInputError(
+                f"the row {item.row.name} lies outside of the policy",
+                where=f"{POLICY}/campaigns/{path.name}",
+                hint=f"keep it in {POLICY}/rows",
+            )
+    return loaded
+
+
+def _in_repository(error: BadInputError, root: Path) -> BadInputError:
+    def told(text: str | None) -> str | None:
+        return text.replace(str(root), POLICY) if text else text
+
+    return ConfigurationError(str(told(error.message)), where=told(error.where), hint=told(error.hint))
+
+
 def _row_files(loaded: LoadedCampaign, policy: Path | None) -> dict[str, str]:
     """Planned row to its file in the repository, for annotations; built-in rows have none."""
     if policy is None:
         return {}
+    found = {item.row.name: _below(item.path, policy) for item in loaded.rows}
+    return {name: f"{POLICY}/{path}" for name, path in found.items() if path is not None}
+
+
+def _own_traces(loaded: LoadedCampaign, policy: Path | None) -> dict[str, Path]:
+    """Traces that the policy itself holds, by corpus; where others lie is known on the machines that replay them."""
+    named = {name: item.trace_file for name, item in loaded.corpora.items() if item.trace_file is not None}
     return {
-        item.row.name: f"{POLICY}/{item.path.relative_to(policy).as_posix()}"
-        for item in loaded.rows
-        if item.path.is_relative_to(policy)
+        name: path
+        for name, path in named.items()
+        if policy is not None and _below(path, policy) is not None and path.is_file()
     }
+
+
+def _below(path: Path, root: Path) -> str | None:
+    """The path from `root`, without detours; None when it is not below it."""
+    whole, top = Path(os.path.normpath(path)), Path(os.path.normpath(root))
+    return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else None

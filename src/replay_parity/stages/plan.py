@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cached_property
+from typing import Literal, Self
 
 import orjson
 from pydantic import Field
@@ -62,11 +63,21 @@ class Plan(Model):
         """Equal sources on both sides are parity without a replay (rule 8), unless the check itself is checked."""
         return self.equal_trees and not self.self_compare
 
-    @property
+    @cached_property
     def sha256(self) -> str:
-        """The plan digest: every result carries it. Toolchains are found where builds run, and are in their records."""
-        document = self.model_dump(mode="json")
+        """The plan digest: every result carries it. Toolchains are found where builds run, and are in their records.
+
+        All attempts of a run have one, also when `plan` itself is run again: what an earlier one decided still counts
+        (rule 26).
+        """
+        document = self.model_dump(mode="json", exclude={"origin": {"run_attempt"}})
         return sha256_bytes(orjson.dumps(document, option=orjson.OPT_SORT_KEYS))
+
+    def __copy__(self) -> Self:
+        """A copy that works its own digest out: it may be made to differ."""
+        copied = super().__copy__()
+        copied.__dict__.pop("sha256", None)
+        return copied
 
 
 def make_plan(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from replay_parity.campaign.base import Model
 from replay_parity.errors import BadInputError, ReplayParityError
+from replay_parity.github.text import well_formed
 from replay_parity.stages.plan import Plan
 from replay_parity.system.files import read_capped, remove_tree, storage_errors, write_whole
 
@@ -26,7 +27,7 @@ class Refusal(Model):
     schema_version: Literal[1] = 1
     label: str
     message: str
-    exit_code: int
+    exit_code: Annotated[int, Field(ge=1, le=255, strict=True, description="Of the error: a refusal is never green.")]
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class PlanFolder:
     def write_refusal(self, error: ReplayParityError) -> None:
         """Keep why there is no plan, for the verdict to say."""
         self.clear()
-        refusal = Refusal(label=error.label, message=str(error), exit_code=error.exit_code)
+        refusal = Refusal(label=error.label, message=well_formed(str(error)), exit_code=error.exit_code)
         write_whole(self.root / "refusal.json", refusal.model_dump_json(indent=2).encode())
 
     def clear(self) -> None:

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Sequence
 
 from replay_parity.campaign.base import Identifier, Model
+from replay_parity.errors import BadInputError
 from replay_parity.stages.plan import PlannedRow
 
 # GitHub runs at most so many jobs of one matrix (GITHUB.md, limits).
@@ -23,7 +24,8 @@ class Shard(Model):
 def pack(rows: Sequence[PlannedRow], *, limit: int = MATRIX_LIMIT) -> tuple[Shard, ...]:
     """All rows in at most `limit` shards, each on one runner; the costliest rows are dealt first.
 
-    The cost of a row is the number of its requests: replays take time in proportion to it.
+    The cost of a row is the number of its requests: replays take time in proportion to it. BadInputError when there
+    are more runners than jobs.
     """
     if len(rows) <= limit:
         return tuple(Shard(id=planned.id, runner=planned.runner, rows=(planned.id,)) for planned in rows)
@@ -31,6 +33,8 @@ def pack(rows: Sequence[PlannedRow], *, limit: int = MATRIX_LIMIT) -> tuple[Shar
     by_runner: dict[str, list[PlannedRow]] = {}
     for planned in rows:
         by_runner.setdefault(planned.runner, []).append(planned)
+    if len(by_runner) > limit:
+        raise BadInputError(f"the plan needs {len(by_runner):,} runners, a matrix has at most {limit} jobs")
     for (runner, mine), jobs in zip(by_runner.items(), _share(list(map(len, by_runner.values())), limit), strict=True):
         shards += _deal(mine, runner, jobs)
     return tuple(shards)
