@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import orjson
 from pydantic import Field, TypeAdapter, ValidationError
@@ -22,10 +22,10 @@ _JOB = re.compile(r"(plan|build|row)=(success|failure|cancelled|skipped)?")
 
 
 class Machines(Model):
-    """A class of machines as the workflow gives it: labels, and perhaps a container image."""
+    """A class of machines as the workflow gives it: labels, and perhaps a container, by image or with its options."""
 
     labels: tuple[Sentence, ...] = Field(min_length=1, strict=False)
-    container: Literal[""] | Sentence = ""
+    container: Literal[""] | Sentence | dict[str, Any] = ""
 
 
 @dataclass(frozen=True)

@@ -33,16 +33,18 @@ def publish_verdict(
     if origin.event in _MANUAL:
         progress.notice("a manual campaign belongs to no change; its verdict is in the summary of the run")
         return None
-    _refuse_other_run(origin, around)
+    _refuse_other_run(origin, around, green=verdict.exit_code == 0)
     _refuse_undecided(verdict)
     words = check_text(verdict)
     campaign = verdict.campaign.name if verdict.campaign else "campaign"
+    # Two calls of one campaign in one run, such as a change and a self-comparison, are two checks.
+    kinds = [name for name, told in (("self-comparison", verdict.self_compare), ("advisory", verdict.advisory)) if told]
     published = publish_check(
         api,
         CheckRun(
-            name=f"{check_name} ({campaign})",
+            name=f"{check_name} ({', '.join((campaign, *kinds))})",
             head_sha=origin.head_sha,
-            external_id=f"replay-parity/{campaign}",
+            external_id="/".join(("replay-parity", campaign, *kinds)),
             conclusion=conclusion(verdict),
             title=words.title,
             summary=words.summary,
@@ -68,15 +70,24 @@ def write_badge(verdict: Verdict, path: Path, *, around: Surroundings) -> bool:
     return True
 
 
-def _refuse_other_run(origin: Origin, around: Surroundings) -> None:
+def _refuse_other_run(origin: Origin, around: Surroundings, *, green: bool) -> None:
     """After `workflow_run` the verdict is another run's, perhaps of a fork: it must be about that run's commit."""
-    if around.variables.get("GITHUB_EVENT_NAME") != "workflow_run":
+    event = around.event()
+    if (origin.server_url, origin.repository) != (event.server_url, event.repository):
+        raise BadInputError("the verdict is of another repository; it is not published")
+    if event.name != "workflow_run":
         return
-    run = around.payload().get("workflow_run")
+    run = event.payload.get("workflow_run")
     if not isinstance(run, dict):
         raise BadInputError("the event names no run")
-    if (run.get("head_sha"), run.get("id")) != (origin.head_sha, origin.run_id):
+    if (run.get("head_sha"), run.get("id"), run.get("event")) != (origin.head_sha, origin.run_id, origin.event):
         raise BadInputError("the verdict is not of the run that the event names; it is not published")
+    if origin.event == "pull_request" and origin.pull_request is None:
+        raise BadInputError("the verdict of a pull request names none; it is not published")
+    if green and run.get("conclusion") != "success":
+        raise BadInputError(
+            f"the verdict is green, but its run ended as {run.get('conclusion')!r}; it is not published"
+        )
 
 
 def _refuse_undecided(verdict: Verdict) -> None:
