@@ -32,6 +32,14 @@ Examples:
   replay-parity run demo --baseline main --candidate HEAD
 """
 _FILE = click.Path(dir_okay=False, path_type=Path)
+_STAGES = {
+    "plan": "Event or inputs to a plan and a matrix of rows.",
+    "build": "Build the plan's runners.",
+    "row": "Replay and judge the rows of one job.",
+    "verdict": "Decide from what all jobs left.",
+    "publish": "Make or update the check run of a verdict.",
+    "badge": "Write the document of a status badge.",
+}
 
 
 @click.group(
@@ -135,30 +143,23 @@ def diff(left: Path, right: Path, as_json: bool) -> None:  # noqa: FBT001
 
 @cli.command(short_help="One stage of the GitHub Action, from its environment.", hidden=True)
 def action() -> None:
-    """Run the stage that the action's inputs name; only action.yml calls this."""
-    from replay_parity.github.commands import command, stopped_output
-    from replay_parity.github.inputs import Inputs
-    from replay_parity.github.surroundings import Surroundings
-    from replay_parity.publish.progress import PlainProgress
-    from replay_parity.settings import Settings
-    from replay_parity.stages.action import ActionUse, run_action
+    """Run the stage that the input `mode` names; action.yml calls this."""
+    _stage_on_github(None)
 
-    commands: list[str] = []
-    code = EXIT_INFRASTRUCTURE
-    with stopped_output(commands, write=_unbuffered):
-        try:
-            use = ActionUse(
-                inputs=Inputs.from_environment(os.environ),
-                around=Surroundings(os.environ),
-                settings=Settings.from_environment(os.environ),
-                progress=PlainProgress(),
-                commands=commands,
-            )
-            code = run_action(use)
-        except ReplayParityError as error:
-            commands.append(command("error", str(error), title=f"Replay Parity: {error.label}"))
-            code = _failed(error)
-    raise SystemExit(code)
+
+def _stage(name: str, help_text: str) -> None:
+    """Register a stage of the workflow as a command of its own."""
+
+    @cli.command(name, short_help=help_text)
+    @click.option("--github", is_flag=True, required=True, help="Inputs and event come from the job's environment.")
+    def stage(github: bool) -> None:  # noqa: ARG001, FBT001 (a flag that must be given)
+        _stage_on_github(name)
+
+    stage.help = f"{help_text} Runs in a job of GitHub Actions: docs/action.md. On one machine use 'run'."
+
+
+for _name, _help in _STAGES.items():
+    _stage(_name, _help)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -195,6 +196,13 @@ def _failed(error: ReplayParityError) -> int:
     for line in str(error).splitlines():
         click.echo(f"replay-parity: {error.label}: {_shown(line)}", err=True)
     return error.exit_code
+
+
+def _stage_on_github(mode: str | None) -> NoReturn:
+    """Run one stage from the environment of a job; `mode` None takes the input of that name."""
+    from replay_parity.stages.job import run_in_job
+
+    raise SystemExit(run_in_job(os.environ, mode=mode, write=_unbuffered, tell=_failed))
 
 
 def _unbuffered(text: str) -> None:

@@ -54,9 +54,13 @@ class Inputs:
     token: str | None = field(default=None, repr=False)
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> Inputs:
-        """Read a mapping such as `os.environ`; BadInputError names the input that is wrong."""
-        return _Reader(environment).inputs()
+    def from_environment(cls, environment: Mapping[str, str], *, mode: str | None = None) -> Inputs:
+        """Read a mapping such as `os.environ`; BadInputError names the input that is wrong.
+
+        `mode` stands in for the input of that name.
+        """
+        given = {**environment, f"{_PREFIX}MODE": mode} if mode is not None else environment
+        return _Reader(given).inputs()
 
     @classmethod
     def names(cls) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from replay_parity.publish.annotations import row_annotations
 from replay_parity.publish.badge import badge
 from replay_parity.publish.check_text import check_text, conclusion
 from replay_parity.publish.checks import publish_check
+from replay_parity.stages.report import reproduce
 from replay_parity.stages.verdict import IN_THE_SOURCES
 from replay_parity.system.files import write_whole
 from replay_parity.system.progress import Progress
@@ -35,8 +36,8 @@ def publish_verdict(
         return None
     _refuse_other_run(origin, around, green=verdict.exit_code == 0)
     _refuse_undecided(verdict)
-    words = check_text(verdict)
     campaign = verdict.campaign.name if verdict.campaign else "campaign"
+    words = check_text(verdict, reproduce=lambda row: reproduce(verdict, row, campaign))
     # Two calls of one campaign in one run, such as a change and a self-comparison, are two checks.
     kinds = [name for name, told in (("self-comparison", verdict.self_compare), ("advisory", verdict.advisory)) if told]
     published = publish_check(

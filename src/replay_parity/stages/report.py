@@ -16,7 +16,7 @@ from replay_parity.system.files import write_whole
 
 def report(verdict: Verdict, folder: Path, *, around: Surroundings, campaign: str | None) -> list[str]:
     """Write `summary.md` beside the verdict and to the step; returns the workflow commands to print."""
-    text = summary(verdict, reproduce=lambda row: _reproduce(verdict, row, campaign))
+    text = summary(verdict, reproduce=lambda row: reproduce(verdict, row, campaign))
     write_whole(folder / "summary.md", text.encode())
     around.summarise(text)
     lines = log_annotations(row_annotations(verdict, paths=verdict.files))
@@ -28,7 +28,7 @@ def report(verdict: Verdict, folder: Path, *, around: Surroundings, campaign: st
     return lines
 
 
-def _reproduce(verdict: Verdict, row: RowResult, campaign: str | None) -> str:
+def reproduce(verdict: Verdict, row: RowResult, campaign: str | None) -> str:
     """One command that repeats the row in a clone of the repository, at the commit that holds the policy."""
     parts = ["replay-parity", "run", _campaign_argument(verdict, campaign), "--row", row.row]
     if verdict.self_compare and verdict.candidate is not None:
