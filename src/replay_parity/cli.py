@@ -139,6 +139,7 @@ def action() -> None:
     from replay_parity.github.commands import command, stopped_output
     from replay_parity.github.inputs import Inputs
     from replay_parity.github.surroundings import Surroundings
+    from replay_parity.github.text import well_formed
     from replay_parity.publish.progress import PlainProgress
     from replay_parity.settings import Settings
     from replay_parity.stages.action import ActionUse, run_action
@@ -156,8 +157,10 @@ def action() -> None:
             )
             code = run_action(use)
         except ReplayParityError as error:
-            commands.append(command("error", str(error), title=f"Replay Parity: {error.label}"))
+            commands.append(command("error", well_formed(str(error)), title=f"Replay Parity: {error.label}"))
             code = _failed(error)
+        except Exception as error:  # noqa: BLE001 (its words are no safer than others, so they stay between the marks)
+            code = _bug(error)
     raise SystemExit(code)
 
 
