@@ -198,11 +198,15 @@ def _failed(error: ReplayParityError) -> int:
     return error.exit_code
 
 
+def _told(error: Exception) -> int:
+    return _failed(error) if isinstance(error, ReplayParityError) else _bug(error)
+
+
 def _stage_on_github(mode: str | None) -> NoReturn:
     """Run one stage from the environment of a job; `mode` None takes the input of that name."""
     from replay_parity.stages.job import run_in_job
 
-    raise SystemExit(run_in_job(os.environ, mode=mode, write=_unbuffered, tell=_failed))
+    raise SystemExit(run_in_job(os.environ, mode=mode, write=_unbuffered, tell=_told))
 
 
 def _unbuffered(text: str) -> None:

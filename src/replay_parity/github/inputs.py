@@ -13,6 +13,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from replay_parity.campaign.base import Identifier, Model, Sentence
 from replay_parity.errors import BadInputError
+from replay_parity.github.text import well_formed
 
 Mode = Literal["plan", "build", "row", "verdict", "publish", "badge"]
 _PREFIX = "REPLAY_PARITY_"
@@ -123,8 +124,8 @@ class _Reader:
 
     def _folder(self, name: str) -> Path | None:
         value = self._text(name)
-        if value is not None and not Path(value).is_absolute():
-            raise self._wrong(name, f"must be an absolute path, it is {value!r}")
+        if value is not None and (not Path(value).is_absolute() or well_formed(value) != value):
+            raise self._wrong(name, f"must be an absolute path in UTF-8, it is {value!r}")
         return Path(value) if value else None
 
     def _runners(self) -> dict[str, Machines]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replay_parity.campaign.builtin import builtin_configs
+from replay_parity.campaign.document import shown
 from replay_parity.campaign.library import builtin_campaign
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
 from replay_parity.campaign.models import Build
@@ -176,7 +177,9 @@ def _load_policy(path: Path, root: Path) -> LoadedCampaign:
 
 def _in_repository(error: BadInputError, root: Path) -> BadInputError:
     def told(text: str | None) -> str | None:
-        return text.replace(str(root), POLICY) if text else text
+        for name in (str(root), shown(root)):
+            text = text.replace(f"{name}/", f"{POLICY}/") if text else text
+        return text
 
     return ConfigurationError(str(told(error.message)), where=told(error.where), hint=told(error.hint))
 

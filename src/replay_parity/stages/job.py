@@ -8,6 +8,7 @@ from replay_parity.errors import EXIT_INFRASTRUCTURE, ReplayParityError
 from replay_parity.github.commands import command, stopped_output
 from replay_parity.github.inputs import Inputs
 from replay_parity.github.surroundings import Surroundings
+from replay_parity.github.text import well_formed
 from replay_parity.publish.progress import PlainProgress
 from replay_parity.settings import Settings
 from replay_parity.stages.action import ActionUse, run_action
@@ -18,7 +19,7 @@ def run_in_job(
     *,
     mode: str | None,
     write: Callable[[str], object],
-    tell: Callable[[ReplayParityError], int],
+    tell: Callable[[Exception], int],
 ) -> int:
     """Run the stage and return its exit code; `mode` None takes the input of that name.
 
@@ -37,6 +38,8 @@ def run_in_job(
             )
             code = run_action(use)
         except ReplayParityError as error:
-            commands.append(command("error", str(error), title=f"Replay Parity: {error.label}"))
+            commands.append(command("error", well_formed(str(error)), title=f"Replay Parity: {error.label}"))
+            code = tell(error)
+        except Exception as error:  # noqa: BLE001 (its words are no safer than others, so they stay between the marks)
             code = tell(error)
     return code

@@ -99,6 +99,7 @@ def test_blank_is_unset() -> None:
         ("checkout", "source", "must be an absolute path"),
         ("folder", "./a\nb", "must be an absolute path"),
         ("corpus_dir", "~/traces", "must be an absolute path"),
+        ("checkout", "/a\udcff", "must be an absolute path in UTF-8"),
         ("runner", "a b", "lower-case letters"),
         ("side", "candidate", "must be 'baseline'"),
         ("jobs", "plan", "must be words such as 'plan=success'"),
