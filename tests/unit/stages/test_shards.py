@@ -78,11 +78,12 @@ def test_the_costliest_rows_are_dealt_first() -> None:
     assert sorted(sum(costs[row] for row in shard.rows) for shard in shards) == [6, 7, 9]
 
 
-def test_a_runner_with_one_row_gets_a_job_beside_one_with_thousands() -> None:
-    planned = [*rows(9_999), planned_row("lone", runner="arm64")]
+@pytest.mark.parametrize("lone", [1, 2, 15, 200, 255])
+def test_runners_with_one_row_get_a_job_each_beside_one_with_thousands(lone: int) -> None:
+    planned = [*rows(9_000), *(planned_row("lone", runner=f"runner-{number}") for number in range(lone))]
     shards = pack(planned)
     check(planned, shards)
-    assert [shard.rows for shard in shards if shard.runner == "arm64"] == [("lone@arm64",)]
+    assert len([shard for shard in shards if shard.runner != "default"]) == lone
     assert len(shards) == MATRIX_LIMIT
 
 
