@@ -17,7 +17,7 @@ import pytest
 
 from replay_parity.parity.result import RowResult
 from tests.support.act import Act, Finished
-from tests.support.consumer import ROWS, Consumer
+from tests.support.consumer import ROWS, SLOW, Consumer
 from tests.support.github_server import GitHubServer, github_server
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(2400)]
@@ -88,7 +88,8 @@ def test_equal_releases_are_green(
     for side in ("baseline", "candidate"):
         built = verdict["builds"][0][side]["artifact"]["sha256"]
         assert {row[side]["artifact_sha256"] for row in verdict["rows"]} == {built}
-    runs = [found for found in server.runs.values() if found["head_sha"] == consumer.commits["green"]]
+    runs = [found for found in server.runs.values() if found["external_id"] == "replay-parity/pr"]
+    runs = [found for found in runs if found["head_sha"] == consumer.commits["green"]]
     assert [found["conclusion"] for found in runs] == ["success"]
     assert "PASS" in runs[0]["output"]["title"]
 
@@ -114,7 +115,11 @@ def test_a_change_that_moves_results_is_red_although_it_drops_the_red_row_from_i
     assert kept
     for name in (*kept[0]["reports"], kept[0]["differences"]["file"]):
         assert run.read("~verdict~1", name)
-    (check,) = [found for found in server.runs.values() if found["head_sha"] == consumer.commits["red"]]
+    (check,) = [
+        found
+        for found in server.runs.values()
+        if found["head_sha"] == consumer.commits["red"] and found["external_id"] == "replay-parity/pr"
+    ]
     assert check["conclusion"] == "failure"
     notes = server.annotations[check["id"]]
     assert {note["path"] for note in notes} == {f".replay-parity/rows/{row}.yaml" for row in verdict["failed_rows"]}
@@ -123,32 +128,24 @@ def test_a_change_that_moves_results_is_red_although_it_drops_the_red_row_from_i
 def test_a_row_that_is_killed_is_red_and_its_second_attempt_is_green(
     act: Act, server: GitHubServer, consumer: Consumer
 ) -> None:
-    slow = "demo-vllm-aggregated"
-    act.inputs = {"campaign": "killed"}
-    git = consumer.scratch.git
-    git("checkout", "--quiet", "-b", "killed-base", "main")
-    consumer.policy(rows=[slow, ROWS[0]], name="killed")
-    consumer.commits["killed-base"] = consumer.scratch.commit("a policy with a slow row")
-    git("checkout", "--quiet", "-b", "killed")
-    consumer.commits["killed"] = consumer.scratch.release("0.12.1")
-    git("checkout", "--quiet", "main")
-    consumer.tell(server, 9, "killed", "killed-base")
-    event = consumer.pull_request(9, "killed", "killed-base")
+    act.inputs = {"campaign": "slow"}
+    consumer.tell(server, 7, "green", "main")
+    event = consumer.pull_request(7, "green", "main")
     running = act.start(event)
-    kill_when_it_replays(slow)
+    kill_when_it_replays(SLOW)
     first = act.finish(running)
     assert first.returncode != 0
-    assert first.job(f"Row ({slow})") == "failed"
+    assert first.job(f"Row ({SLOW})") == "failed"
     assert first.job(f"Row ({ROWS[0]})") == "succeeded"
     verdict = first.verdict()
     assert (verdict["verdict"], verdict["counts"]) == ("ERROR", {"missing": 1, "match": 1})
-    second = act.rerun(first, event, jobs=["row", "verdict", "publish"], attempt=2, shard=slow)
+    second = act.rerun(first, event, jobs=["row", "verdict", "publish"], attempt=2, shard=SLOW)
     assert second.returncode == 0, second.log[-4000:]
     verdict = second.verdict(2)
     assert (verdict["verdict"], verdict["counts"]) == ("PASS", {"match": 2})
-    assert {row["row"]: row["attempt"] for row in verdict["rows"]} == {slow: 2, ROWS[0]: 1}
+    assert {row["row"]: row["attempt"] for row in verdict["rows"]} == {SLOW: 2, ROWS[0]: 1}
     # The check of the first attempt was updated, not doubled.
-    runs = [found for found in server.runs.values() if found["head_sha"] == consumer.commits["killed"]]
+    runs = [found for found in server.runs.values() if found["external_id"] == "replay-parity/slow"]
     assert [found["conclusion"] for found in runs] == ["success"]
 
 
@@ -156,9 +153,10 @@ def kill_when_it_replays(shard: str) -> None:
     """End the row's process the hard way as soon as it has started runners."""
     deadline = time.monotonic() + 1200
     while time.monotonic() < deadline:
-        for process in psutil.process_iter(["environ", "pid"]):
+        for process in psutil.process_iter(["environ", "cmdline"]):
             environ = process.info["environ"] or {}
-            if environ.get("REPLAY_PARITY_MODE") == "row" and environ.get("REPLAY_PARITY_SHARD") == shard:
+            ours = "replay_parity" in (process.info["cmdline"] or [])
+            if ours and environ.get("REPLAY_PARITY_SHARD") == shard:
                 try:
                     replaying = any("runner" in child.name() for child in process.children(recursive=True))
                 except psutil.NoSuchProcess:

@@ -14,6 +14,8 @@ from tests.support.github_server import GitHubServer
 from tests.support.scratch import Scratch
 
 ROWS = ("preflight-vllm-two-workers", "preflight-sglang-disaggregated")
+# Long enough to be caught in the act.
+SLOW = "demo-vllm-aggregated"
 _CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 
 
@@ -29,6 +31,7 @@ class Consumer:
         """Policy and releases: main at 0.12.0, release/0.12 at 0.12.1, branches with what comes next."""
         made = cls(Scratch(folder))
         made.policy(rows=list(ROWS))
+        made.policy(rows=[SLOW, ROWS[0]], name="slow")
         git = made.scratch.git
         made.commits["main"] = made.scratch.release("0.12.0")
         git("checkout", "--quiet", "-b", "release/0.12")

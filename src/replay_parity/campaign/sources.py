@@ -9,6 +9,9 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Ta
 
 from replay_parity.campaign.base import InputModel, Location, Says, Sha256
 
+# A consumer's policy inside its repository (DESIGN.md, rule 20). It is no source: nothing of it is ever compiled.
+POLICY_FOLDER = ".replay-parity"
+
 
 def _no_range(value: str) -> str:
     if ".." in value or "@{" in value:

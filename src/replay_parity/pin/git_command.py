@@ -58,7 +58,7 @@ class Git:
         self._scratch = scratch
         config = scratch / "config"
         lines = ["[safe]", *(f'\tdirectory = "{_quoted(folder)}"' for folder in _safe_folders(trusted))]
-        write_whole(config, ("\n".join(lines) + "\n").encode(), mode=0o600)
+        write_whole(config, os.fsencode("\n".join(lines) + "\n"), mode=0o600)
         self._environment = _environment(environment, config)
 
     def call(self, *arguments: str, cwd: Path, extra: Mapping[str, str] | None = None) -> GitOutput:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from replay_parity.campaign.models import Build
+from replay_parity.campaign.sources import POLICY_FOLDER
 from replay_parity.errors import ProcessError
 from replay_parity.pin.cargo import Cargo
 from replay_parity.pin.compile_failure import fetch_failure
@@ -21,6 +22,7 @@ from replay_parity.pin.slot import PINNED_SECONDS, Slot
 from replay_parity.system.files import (
     pin_times,
     read_capped,
+    remove_tree,
     sha256_bytes,
     sha256_tree,
     storage_errors,
@@ -64,9 +66,13 @@ class Preparation:
     patch: Path | None
 
     def check_out(self, slot: Slot, side: Side, revision: Revision) -> None:
-        """The revision's files with the patch applied; BadInputError when it does not fit."""
+        """The revision's files with the patch applied; BadInputError when it does not fit.
+
+        The policy folder is left out, so that a policy edit neither reaches a build nor makes another engine of it.
+        """
         slot.clear_sources()
         self.sources.lay_out(revision, slot.checkout)
+        remove_tree(slot.checkout / POLICY_FOLDER)
         if self.build.patch is not None:
             apply_patch(
                 self.patch or self.sources.base / self.build.patch.file,

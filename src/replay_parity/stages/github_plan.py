@@ -12,7 +12,7 @@ from replay_parity.campaign.document import shown
 from replay_parity.campaign.library import builtin_campaign
 from replay_parity.campaign.loading import LoadedCampaign, load_campaign
 from replay_parity.campaign.models import Build
-from replay_parity.campaign.sources import GitSource
+from replay_parity.campaign.sources import POLICY_FOLDER, GitSource
 from replay_parity.errors import BadInputError, ConfigurationError, ManyErrors
 from replay_parity.github.event import Event, change_of
 from replay_parity.github.inputs import Inputs
@@ -28,7 +28,6 @@ from replay_parity.stages.plan_folder import PlanFolder
 from replay_parity.stages.run import only
 from replay_parity.system.progress import Progress
 
-POLICY = ".replay-parity"
 # Commits are read before any campaign is known, and need no toolchain.
 _NO_BUILD = Build(toolchain="path", profile="release", flags=(), features=())
 
@@ -96,13 +95,13 @@ class GitHubPlanner:
         """The campaign from the policy at that commit, else the built-in one of that name."""
         name = str(self._inputs.campaign)
         root = scratch / "policy"
-        mirror.export_folder(commit, POLICY, root)
+        mirror.export_folder(commit, POLICY_FOLDER, root)
         path = root / "campaigns" / f"{name}.yaml"
         if path.is_file():
             return _load_policy(path, root), root
         if builtin_campaign(name) is None:
             raise BadInputError(
-                f"there is no campaign '{name}': neither {POLICY}/campaigns/{name}.yaml at commit {commit}, from which "
+                f"there is no campaign '{name}': neither {POLICY_FOLDER}/campaigns/{name}.yaml at commit {commit}, from which "
                 "the policy is read, nor a built-in one",
                 hint="a policy counts once it is merged to the base branch",
             )
@@ -127,7 +126,7 @@ class GitHubPlanner:
         """What the change itself does to the policy: shown as proposed, not in force."""
         if pinned.baseline is None or pinned.change.kind == "push":
             return ()
-        found = mirror.changed_files(pinned.baseline, pinned.change.head_sha, POLICY)
+        found = mirror.changed_files(pinned.baseline, pinned.change.head_sha, POLICY_FOLDER)
         return tuple(PolicyEdit(path=path, change=kind) for path, kind in found)
 
     def _origin(self, pinned: Pinned, has_policy: bool, edits: tuple[PolicyEdit, ...]) -> Origin:  # noqa: FBT001
@@ -169,8 +168,8 @@ def _load_policy(path: Path, root: Path) -> LoadedCampaign:
         if _below(item.path, root) is None and _below(item.path, builtin_configs()) is None:
             raise BadInputError(
                 f"the row {item.row.name} lies outside of the policy",
-                where=f"{POLICY}/campaigns/{path.name}",
-                hint=f"keep it in {POLICY}/rows",
+                where=f"{POLICY_FOLDER}/campaigns/{path.name}",
+                hint=f"keep it in {POLICY_FOLDER}/rows",
             )
     return loaded
 
@@ -178,7 +177,7 @@ def _load_policy(path: Path, root: Path) -> LoadedCampaign:
 def _in_repository(error: BadInputError, root: Path) -> BadInputError:
     def told(text: str | None) -> str | None:
         for name in (str(root), shown(root)):
-            text = text.replace(f"{name}/", f"{POLICY}/") if text else text
+            text = text.replace(f"{name}/", f"{POLICY_FOLDER}/") if text else text
         return text
 
     return ConfigurationError(str(told(error.message)), where=told(error.where), hint=told(error.hint))
@@ -189,7 +188,7 @@ def _row_files(loaded: LoadedCampaign, policy: Path | None) -> dict[str, str]:
     if policy is None:
         return {}
     found = {item.row.name: _below(item.path, policy) for item in loaded.rows}
-    return {name: f"{POLICY}/{path}" for name, path in found.items() if path is not None}
+    return {name: f"{POLICY_FOLDER}/{path}" for name, path in found.items() if path is not None}
 
 
 def _own_traces(loaded: LoadedCampaign, policy: Path | None) -> dict[str, Path]:

@@ -207,6 +207,19 @@ def test_equal_content_by_two_commits_shares_the_engine_and_differs_in_the_revis
     assert "Compiling aisimulate-core" not in log
 
 
+def test_an_edit_of_the_policy_makes_no_other_engine(workshop: Workshop, engines: Engines) -> None:
+    old = engines.engine(1)
+    policy = engines.folder / ".replay-parity" / "campaigns" / "pr.yaml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text("schema_version: 1\n")
+    new = engines.commit("a policy")
+    outcome = workshop.pair(engines.folder, old, new)
+    left, right = artifact(outcome, "baseline").record, artifact(outcome, "candidate").record
+    assert left.tree_sha256 == right.tree_sha256
+    assert left.neutral_sha256 == right.neutral_sha256
+    assert "Compiling aisimulate-core" not in (workshop.logs / "build-candidate.log").read_text()
+
+
 def test_the_negative_control_and_features_reach_the_runner(workshop: Workshop, engines: Engines) -> None:
     commit = engines.broken('pub fn answer() -> u64 { if cfg!(feature = "extra") { 2 } else { 1 } }')
     plain = workshop.pair(engines.folder, commit, commit)
