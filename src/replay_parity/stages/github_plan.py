@@ -101,8 +101,8 @@ class GitHubPlanner:
             return _load_policy(path, root), root
         if builtin_campaign(name) is None:
             raise BadInputError(
-                f"there is no campaign '{name}': neither {POLICY_FOLDER}/campaigns/{name}.yaml at commit {commit}, from which "
-                "the policy is read, nor a built-in one",
+                f"there is no campaign '{name}': neither {POLICY_FOLDER}/campaigns/{name}.yaml at commit {commit}, "
+                "from which the policy is read, nor a built-in one",
                 hint="a policy counts once it is merged to the base branch",
             )
         return load_campaign(Path(name)), None
