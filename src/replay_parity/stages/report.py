@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from replay_parity.github.commands import command, log_annotations
@@ -9,6 +10,7 @@ from replay_parity.github.surroundings import Surroundings
 from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import Verdict
 from replay_parity.pin.models import Revision
+from replay_parity.pin.resolve import ANCESTRY
 from replay_parity.publish.annotations import row_annotations
 from replay_parity.publish.summary import summary
 from replay_parity.system.files import write_whole
@@ -35,9 +37,9 @@ def _reproduce(verdict: Verdict, row: RowResult, campaign: str | None) -> str:
         parts += ["--self-compare", "--candidate", _argument(verdict.candidate)]
     elif verdict.baseline is not None and verdict.candidate is not None:
         parts += ["--baseline", _argument(verdict.baseline), "--candidate", _argument(verdict.candidate)]
-        if verdict.baseline.kind == "crate" or verdict.candidate.kind == "crate":
-            parts += ["--relationship", "'as in the run'"]
-    return " ".join(parts)
+        if verdict.campaign is not None and verdict.campaign.relationship != ANCESTRY:
+            parts += ["--relationship", verdict.campaign.relationship]
+    return shlex.join(parts)
 
 
 def _campaign_argument(verdict: Verdict, campaign: str | None) -> str:
