@@ -66,8 +66,6 @@ def _replayed(result: RowResult) -> str | None:
             return f"the {name} has {'no repetition' if side.artifact_sha256 else 'no artifact'}"
     if result.outcome == "invalid":
         return None if result.fault is not None else "it says that a record is refused, and not whose"
-    if any(item.status == "ok" and item.canonical_sha256 is None for item in _all(result)):
-        return "a whole repetition has no digest"
     implied = _implied(result)
     if isinstance(implied, str):
         return implied
@@ -76,8 +74,6 @@ def _replayed(result: RowResult) -> str | None:
             f"its repetitions, digests and evidence say '{implied[0]}' ({implied[1] or 'no fault'}), "
             f"the outcome is '{result.outcome}' ({result.fault or 'no fault'})"
         )
-    if result.outcome in _WITH_EVIDENCE and any(side.qualification is None for _, side in _sides(result)):
-        return "it has no counters to be qualified by"
     return None
 
 
@@ -122,15 +118,13 @@ def _kept(result: RowResult) -> str | None:
         return f"the outcome '{result.outcome}' {'has no' if result.differences else 'has'} differences to keep"
     if result.reports and result.outcome not in _WITH_REPORTS:
         return f"the outcome '{result.outcome}' has no reports to keep"
+    if result.outcome in _WITH_EVIDENCE and any(side.qualification is None for _, side in _sides(result)):
+        return "it has no counters to be qualified by"
     return None
 
 
 def _sides(result: RowResult) -> tuple[tuple[Fault, SideResult], ...]:
     return ("baseline", result.baseline), ("candidate", result.candidate)
-
-
-def _all(result: RowResult) -> tuple[RepetitionResult, ...]:
-    return (*result.baseline.repetitions, *result.candidate.repetitions)
 
 
 def _broken(side: SideResult) -> RepetitionResult | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from replay_parity.stages.plan_folder import PlanFolder
 from replay_parity.stages.untrusted import few
 from replay_parity.stages.verdict import assemble, logs_of
 from replay_parity.stages.workspace import Workspace
-from replay_parity.system.files import read_capped, remove_tree, storage_errors, write_whole
+from replay_parity.system.files import open_regular, read_capped, remove_tree, storage_errors, write_whole
 
 # A build that failed says so in its rows, or they built for themselves; a cancelled one left nothing to trust.
 _BROKEN: Mapping[str, frozenset[str]] = {
@@ -113,7 +114,15 @@ def _keep_results(collected: Collected, workspace: Workspace) -> None:
         kept = [*accepted.reports, *([accepted.differences.file] if accepted.differences else [])]
         prefix = f"{target.relative_to(workspace.root).as_posix()}/"
         for place in ["result.json", *(path.removeprefix(prefix) for path in kept)]:
-            write_whole(target / place, read_capped(folder / place, cap=MAX_BYTES))
+            _copy(folder / place, target / place)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file that was checked, in constant memory."""
+    with storage_errors("keep the results", target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with open_regular(source, cap=MAX_BYTES) as file, target.open("wb") as copy:
+            shutil.copyfileobj(file, copy)
 
 
 def _keep_logs(builds: Builds, workspace: Workspace) -> None:

@@ -70,8 +70,9 @@ def read_document(model: type[_M], path: Path, *, cap: int) -> _M:
         return model.model_validate_json(read_capped(path, cap=cap), strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        pointer = "".join(f"/{part}" for part in first["loc"])
-        raise BadInputError(f"cannot be read: {visible(pointer)[:_SHOWN]} {visible(first['msg'])[:_SHOWN]}") from None
+        pointer = visible("".join(f"/{part}" for part in first["loc"]))[:_SHOWN]
+        words = f"{pointer} {visible(first['msg'])[:_SHOWN]}".strip()
+        raise BadInputError(f"cannot be read: {words}") from None
 
 
 def place(path: Path, root: Path) -> str:
