@@ -245,6 +245,11 @@ class RunFolder:
             sentence, kind=kind, side=side, log=str(log), excerpt="error[E0308]: mismatched types\n --> x"
         )
 
+    def outcome(self, **sides: Artifact | BuildError | None) -> BuildOutcome:
+        """What a builder returns; a side that is None was not asked for."""
+        made = {side: built for side in SIDES if (built := sides.get(side)) is not None}
+        return BuildOutcome(sides=made, lock_differences=(), compiled=())
+
     def build(
         self,
         *,
@@ -258,7 +263,7 @@ class RunFolder:
         made = {side: sides.get(side, self.artifact(side)) for side in SIDES}
         folder = (root or self.builds) / f"test~build~{runner}~{name}~{attempt}"
         keep(
-            BuildOutcome(sides={s: made[s] for s in SIDES if made[s] is not None}, lock_differences=(), compiled=()),  # type: ignore[misc]  # None is left out
+            self.outcome(**made),
             folder,
             plan=self.plan,
             bench=self.bench,

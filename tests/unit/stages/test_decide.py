@@ -185,7 +185,8 @@ def test_how_jobs_ended_although_all_rows_are_green(run: RunFolder, job: str, re
     # A build that failed or was left out harms nothing when the rows built for themselves, as these here show.
     harmless = {"success", ""} | ({"failure", "skipped"} if job == "build" else set())
     harmless |= {"skipped"} if job == "row" else set()
-    verdict = run.decide(**{job: result})
+    ended: dict[str, Any] = {job: result}
+    verdict = run.decide(**ended)
     assert (verdict.exit_code == EXIT_OK) == (result in harmless)
     if result not in harmless:
         assert verdict.problems == (f"the job '{job}' ended as '{result}'",)
