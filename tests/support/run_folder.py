@@ -176,7 +176,7 @@ class RunFolder:
 
     def __post_init__(self) -> None:
         PlanFolder(self.root / "plan").write(self.plan, patch=None, traces={})
-        self.builds.mkdir()
+        self.builds.mkdir(parents=True)
         self.results.mkdir()
 
     @property
