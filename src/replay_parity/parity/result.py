@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from replay_parity.campaign.base import Identifier, Model, Sha256
+from replay_parity.campaign.base import Identifier, Model, SchemaVersion, Sha256
 from replay_parity.campaign.sealed import Sealed
 from replay_parity.replay.node import NodeRecord
 
@@ -90,7 +90,7 @@ class DifferenceSummary(Model):
 class RowResult(Sealed):
     """What became of a row on one runner, bound to the plan and the bytes that it was made from."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     plan_sha256: Sha256
     input_sha256: Sha256 = Field(description="Digest of everything that decides about the result; a resume needs it.")
     row: Identifier
@@ -115,30 +115,32 @@ class RowResult(Sealed):
 
 
 def settle(attempts: list[RowResult]) -> RowResult:
-    """One result out of all attempts of a row (rule 26).
+    """One result out of all attempts of a row (rule 26), by their numbers, whatever their order.
 
-    A newer attempt replaces only an undecided one; an unstable row stays unstable; two decided attempts with
-    different digests for one revision make the row unstable.
+    A newer attempt replaces only an undecided one: what is red stays red, an unstable row stays unstable, and two
+    decided attempts with different digests for one revision make the row unstable. A green one falls with an `invalid`
+    one that is not older: that is somebody's forgery or our fault, and no older decision covers it.
     """
-    ordered = sorted(attempts, key=lambda result: result.attempt)
+    ordered = sorted(attempts, key=lambda result: (result.attempt, result.outcome == "invalid"))
     unstable = [result for result in ordered if result.outcome.startswith("unstable_")]
     if unstable:
         return unstable[0]
-    if ordered[-1].outcome == "invalid":
-        # Somebody's forgery or our fault: an older decision does not cover it.
-        return ordered[-1]
     decided = [result for result in ordered if result.outcome not in RETRIED]
     if not decided:
         return ordered[-1]
-    for side in ("baseline", "candidate"):
+    red = [result for result in decided if result.outcome != "match"]
+    refused = [item for item in ordered if item.outcome == "invalid" and item.attempt >= decided[-1].attempt]
+    return _moved(decided) or (red or refused or decided)[-1]
+
+
+def _moved(decided: list[RowResult]) -> RowResult | None:
+    """The newest attempt as unstable when a revision has two digests; None when each has one."""
+    outcomes: dict[Fault, Outcome] = {"baseline": "unstable_baseline", "candidate": "unstable_candidate"}
+    for side, outcome in outcomes.items():
         digests = {digest for result in decided for digest in getattr(result, side).digests}
         if len(digests) > 1:
-            outcome: Outcome = "unstable_baseline" if side == "baseline" else "unstable_candidate"
-            return decided[-1].model_copy(
-                update={
-                    "outcome": outcome,
-                    "reason": f"attempts of one run gave {len(digests)} digests for the {side}: "
-                    + ", ".join(sorted(digest[:16] for digest in digests)),
-                }
+            reason = f"attempts of one run gave {len(digests)} digests for the {side}: " + ", ".join(
+                sorted(digest[:16] for digest in digests)
             )
-    return decided[-1]
+            return decided[-1].model_copy(update={"outcome": outcome, "reason": reason, "fault": side})
+    return None

@@ -15,6 +15,9 @@ from replay_parity.pin.models import CrateRevision, GitRevision, Revision
 from replay_parity.pin.release import Releases
 from replay_parity.system.files import remove_tree
 
+# The relationship that was checked, not stated.
+ANCESTRY = "the baseline is an ancestor of the candidate"
+
 
 @dataclass
 class Sources:
@@ -79,4 +82,4 @@ def check_relationship(stated: str | None, baseline: Revision, candidate: Revisi
             where="/relationship",
             hint="swap them, choose the merge base, or state the relationship in words",
         )
-    return "the baseline is an ancestor of the candidate"
+    return ANCESTRY

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from replay_parity.campaign.base import Sha256
+from replay_parity.campaign.base import SchemaVersion, Sha256
 from replay_parity.campaign.sealed import Sealed
 from replay_parity.errors import BuildError
 from replay_parity.parity.verdict import BuildSummary, SideBuild
@@ -24,7 +24,7 @@ from replay_parity.system.progress import Progress
 class BuildResult(Sealed):
     """`build.json`: what one job built. A side without artifact and error was not asked for."""
 
-    schema_version: Literal[1] = 1
+    schema_version: SchemaVersion = 1
     plan_sha256: Sha256
     attempt: Annotated[int, Field(ge=1)]
     build: BuildSummary

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pydantic import ValidationError
+import orjson
 
 from replay_parity.errors import BadInputError, BuildError
 from replay_parity.parity.verdict import BuildSummary, SideBuild
@@ -16,8 +16,8 @@ from replay_parity.pin.identity import check_identity
 from replay_parity.pin.models import ArtifactRecord
 from replay_parity.stages.build import BuildResult, nothing_built, runner_file
 from replay_parity.stages.plan import Plan
-from replay_parity.stages.untrusted import documents
-from replay_parity.system.files import private_folder, read_capped, sha256_regular, storage_errors
+from replay_parity.stages.untrusted import documents, place, read_document
+from replay_parity.system.files import private_folder, sha256_regular, storage_errors
 
 _DOCUMENT_CAP = 16 << 20
 _RUNNER_CAP = 1 << 30
@@ -50,14 +50,17 @@ class Builds:
         self.problems += [problem for problem in self.doubles() if problem not in self.problems]
 
     def doubles(self) -> list[str]:
-        """Two artifacts for one revision and runner, in words."""
-        pairs = [(runner, side) for runner in sorted({item.runner for item in self.found}) for side in SIDES]
-        counts = {pair: len(self.artifacts(*pair)) for pair in pairs}
-        return [
-            f"{count} different artifacts were built of the {side} on {runner}: equal inputs must give one"
-            for (runner, side), count in counts.items()
-            if count > 1
-        ]
+        """Two artifacts for one revision and runner, or two toolchains, in words."""
+        problems: list[str] = []
+        for runner in sorted({item.runner for item in self.found}):
+            for side in SIDES:
+                count = len(self.artifacts(runner, side))
+                if count > 1:
+                    words = f"{count} different artifacts were built of the {side} on {runner}"
+                    problems.append(f"{words}: equal inputs must give one")
+            if len({orjson.dumps(record.toolchain.identity) for record in self._records(runner)}) > 1:
+                problems.append(f"the artifacts on {runner} were built with different toolchains")
+        return problems
 
     def of(self, runner: str) -> BuildSummary:
         """What was built on a runner by all attempts: an artifact wins over an error, the newest error is told."""
@@ -73,21 +76,26 @@ class Builds:
 
     def artifacts(self, runner: str, side: Side) -> set[str]:
         """SHA-256 of every artifact of a revision on a runner; more than one is never right."""
-        records = [getattr(item.result.build, side).artifact for item in self.found if item.runner == runner]
-        return {record.sha256 for record in records if record is not None}
+        return {record.sha256 for record in self._records(runner, side)}
+
+    def _records(self, runner: str, *sides: Side) -> list[ArtifactRecord]:
+        mine = [item.result.build for item in self.found if item.runner == runner]
+        records = [getattr(build, side).artifact for build in mine for side in sides or SIDES]
+        return [record for record in records if record is not None]
 
 
 def find_builds(root: Path, plan: Plan, *, newest: int) -> Builds:
     """Every build below a folder of downloaded artifacts; nothing that is wrong is used, all of it is told."""
-    builds = Builds()
-    for path in documents(root, "build.json"):
-        where = path.relative_to(root).as_posix()
+    found = documents(root, "build.json")
+    builds = Builds(problems=list(found.problems))
+    plan_sha256 = plan.sha256
+    for path in found.paths:
         try:
-            result = _read(path, plan, newest=newest)
+            result = _read(path, plan, plan_sha256=plan_sha256, newest=newest)
             for side in SIDES:
                 _check_side(result, side, path.parent, plan)
         except BadInputError as error:
-            builds.problems.append(f"build {where}: {error.message}")
+            builds.problems.append(f"build {place(path, root)}: {error.message}")
             continue
         builds.found.append(FoundBuild(result, path.parent))
     builds.problems += builds.doubles()
@@ -103,9 +111,10 @@ def usable(builds: Builds, runner: str, *, scratch: Path) -> Mapping[Side, Artif
         if built.artifact is not None:
             sides[side] = _take(builds.found, runner, side, built.artifact, scratch)
         elif built.error is not None:
-            sides[side] = BuildError(
-                built.error, kind=built.error_kind or "revision", side=side, log="", excerpt=built.error
-            )
+            # The sentence is the first line, the compiler's words follow.
+            sentence, _, excerpt = built.error.partition("\n")
+            kind = built.error_kind or "revision"
+            sides[side] = BuildError(sentence, kind=kind, side=side, log="", excerpt=excerpt)
         else:
             return None
     return sides
@@ -126,14 +135,11 @@ def _take(found: Sequence[FoundBuild], runner: str, side: Side, record: Artifact
     return Artifact(place, record)
 
 
-def _read(path: Path, plan: Plan, *, newest: int) -> BuildResult:
-    try:
-        result = BuildResult.model_validate_json(read_capped(path, cap=_DOCUMENT_CAP))
-    except ValidationError as error:
-        raise BadInputError(f"cannot be read: {error.errors()[0]['msg']}") from None
+def _read(path: Path, plan: Plan, *, plan_sha256: str, newest: int) -> BuildResult:
+    result = read_document(BuildResult, path, cap=_DOCUMENT_CAP)
     if not result.seal_holds:
         raise BadInputError("was edited after it was sealed")
-    if result.plan_sha256 != plan.sha256:
+    if result.plan_sha256 != plan_sha256:
         raise BadInputError("belongs to another plan")
     if result.attempt > newest:
         raise BadInputError(f"claims attempt {result.attempt} in attempt {newest} of the run")
@@ -160,7 +166,13 @@ def _check_side(result: BuildResult, side: Side, folder: Path, plan: Plan) -> No
     for name, value in wanted.items():
         if getattr(record, name) != value:
             raise BadInputError(f"the artifact of the {side} has another {name} than the plan demands")
-    if sha256_regular(folder / runner_file(side), cap=_RUNNER_CAP) != record.sha256:
+    if record.toolchain.asked != plan.build.toolchain:
+        raise BadInputError(f"the artifact of the {side} was built with another toolchain than the plan asks for")
+    try:
+        found = sha256_regular(folder / runner_file(side), cap=_RUNNER_CAP)
+    except BadInputError as error:
+        raise BadInputError(f"the runner of the {side} cannot be used: {error.message}") from None
+    if found != record.sha256:
         raise BadInputError(f"the runner of the {side} is not the one that its record names")
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from replay_parity.errors import BadInputError
 from replay_parity.github.check_run import CheckRun
 from replay_parity.github.client import GitHub
 from replay_parity.github.origin import Origin
 from replay_parity.github.surroundings import Surroundings
+from replay_parity.parity.consistency import contradiction
 from replay_parity.parity.verdict import Verdict, decide
 from replay_parity.publish.annotations import row_annotations
 from replay_parity.publish.badge import badge
@@ -36,13 +39,19 @@ def publish_verdict(
         return None
     _refuse_other_run(origin, around, green=verdict.exit_code == 0)
     _refuse_undecided(verdict)
+    published = publish_check(api, _check_run(verdict, origin, check_name), head_now=_head_now(origin, api))
+    if published.problem is not None:
+        progress.notice(f"the check run could not be published completely: {published.problem}")
+    return published.url
+
+
+def _check_run(verdict: Verdict, origin: Origin, check_name: str) -> CheckRun:
     campaign = verdict.campaign.name if verdict.campaign else "campaign"
     words = check_text(verdict, reproduce=lambda row: reproduce(verdict, row, campaign))
     # Two calls of one campaign in one run, such as a change and a self-comparison, are two checks.
     kinds = [name for name, told in (("self-comparison", verdict.self_compare), ("advisory", verdict.advisory)) if told]
-    published = publish_check(
-        api,
-        CheckRun(
+    try:
+        return CheckRun(
             name=f"{check_name} ({', '.join((campaign, *kinds))})",
             head_sha=origin.head_sha,
             external_id="/".join(("replay-parity", campaign, *kinds)),
@@ -52,21 +61,24 @@ def publish_verdict(
             text=words.text,
             annotations=tuple(row_annotations(verdict, paths=verdict.files)),
             details_url=origin.run_url,
-        ),
-        head_now=_head_now(origin, api),
-    )
-    if published.problem is not None:
-        progress.notice(f"the check run could not be published completely: {published.problem}")
-    return published.url
+        )
+    except ValidationError as error:
+        raise BadInputError(f"the kept verdict gives no check run: {error.errors()[0]['msg']}") from None
 
 
 def write_badge(verdict: Verdict, path: Path, *, around: Surroundings) -> bool:
-    """Write the badge's document; False elsewhere than on the default branch, which alone a badge speaks for."""
+    """Write the badge's document; False elsewhere than on the default branch, which alone a badge speaks for.
+
+    A run that follows another one (`workflow_run`) is always on the default branch, whatever the verdict is about.
+    """
     event = around.event()
+    if event.name == "workflow_run":
+        return False
     repository = event.payload.get("repository")
     default = repository.get("default_branch") if isinstance(repository, dict) else None
     if not isinstance(default, str) or event.ref != f"refs/heads/{default}":
         return False
+    _refuse_undecided(verdict)
     write_whole(path, badge(verdict).encode())
     return True
 
@@ -92,12 +104,17 @@ def _refuse_other_run(origin: Origin, around: Surroundings, *, green: bool) -> N
 
 
 def _refuse_undecided(verdict: Verdict) -> None:
-    """The name of a verdict follows from its rows, whoever wrote the file."""
+    """The name of a verdict follows from its rows, and a green row from its digests, whoever wrote the file."""
     unbuildable = any(build.baseline.error_kind in IN_THE_SOURCES for build in verdict.builds)
     equal = verdict.equal_trees and not verdict.self_compare
     found = decide(verdict.rows, equal_trees=equal, baseline_unbuildable=unbuildable, problems=bool(verdict.problems))
     if found != (verdict.verdict, verdict.exit_code):
         raise BadInputError(f"the kept verdict says {verdict.verdict}, its rows say {found[0]}; it is not published")
+    for row in verdict.rows:
+        reason = contradiction(row) if row.outcome == "match" else None
+        if reason is not None or row.plan_sha256 != verdict.plan_sha256:
+            reason = reason or "it belongs to another plan"
+            raise BadInputError(f"row {row.id} of the kept verdict is refused: {reason}; it is not published")
 
 
 def _head_now(origin: Origin, api: GitHub) -> Callable[[], str] | None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
-from replay_parity.github.commands import command, log_annotations
+from replay_parity.github.commands import MESSAGE_CHARACTERS, command, log_annotations
 from replay_parity.github.surroundings import Surroundings
 from replay_parity.parity.result import RowResult
 from replay_parity.parity.verdict import Verdict
 from replay_parity.pin.models import Revision
+from replay_parity.pin.resolve import ANCESTRY
 from replay_parity.publish.annotations import row_annotations
+from replay_parity.publish.markdown import cut
+from replay_parity.publish.plain import visible
 from replay_parity.publish.summary import summary
 from replay_parity.system.files import write_whole
 
@@ -20,7 +24,8 @@ def report(verdict: Verdict, folder: Path, *, around: Surroundings, campaign: st
     write_whole(folder / "summary.md", text.encode())
     around.summarise(text)
     lines = log_annotations(row_annotations(verdict, paths=verdict.files))
-    words = "; ".join(verdict.problems) or ", ".join(f"{count} {name}" for name, count in verdict.counts.items())
+    problems = "\n".join(visible(line) for problem in verdict.problems for line in problem.splitlines())
+    words = cut(problems or ", ".join(f"{count} {name}" for name, count in verdict.counts.items()), MESSAGE_CHARACTERS)
     if verdict.advisory and verdict.exit_code != 0:
         lines.append(command("warning", f"advisory {verdict.verdict}: {words}", title="Replay Parity (advisory)"))
     elif verdict.exit_code != 0:
@@ -35,9 +40,9 @@ def reproduce(verdict: Verdict, row: RowResult, campaign: str | None) -> str:
         parts += ["--self-compare", "--candidate", _argument(verdict.candidate)]
     elif verdict.baseline is not None and verdict.candidate is not None:
         parts += ["--baseline", _argument(verdict.baseline), "--candidate", _argument(verdict.candidate)]
-        if verdict.baseline.kind == "crate" or verdict.candidate.kind == "crate":
-            parts += ["--relationship", "'as in the run'"]
-    return " ".join(parts)
+        if verdict.campaign is not None and verdict.campaign.relationship != ANCESTRY:
+            parts += ["--relationship", verdict.campaign.relationship]
+    return shlex.join(parts)
 
 
 def _campaign_argument(verdict: Verdict, campaign: str | None) -> str:

@@ -60,18 +60,22 @@ def summarise(outcome: BuildOutcome, toolchain: Toolchain, *, runner: str = DEFA
     return BuildSummary(
         runner=runner,
         toolchain=toolchain,
-        baseline=_side(outcome.sides.get("baseline")),
-        candidate=_side(outcome.sides.get("candidate")),
+        baseline=_side(outcome.sides.get("baseline"), runner),
+        candidate=_side(outcome.sides.get("candidate"), runner),
         lock_differences=outcome.lock_differences,
     )
 
 
-def _side(built: Artifact | BuildError | None) -> SideBuild:
+def logs_of(runner: str) -> str:
+    """Folder of a runner's logs, below the folder for results like every path in the verdict."""
+    return "logs" if runner == DEFAULT_RUNNER else f"logs/{runner}"
+
+
+def _side(built: Artifact | BuildError | None, runner: str) -> SideBuild:
     if built is None:
         return SideBuild()
     if isinstance(built, BuildError):
-        # Like every path in the verdict, below the folder for results.
-        log = f"logs/{Path(built.log).name}"
+        log = f"{logs_of(runner)}/{Path(built.log).name}"
         return SideBuild(error=f"{built.message} (log: {log})\n{built.excerpt}", error_kind=built.kind)
     return SideBuild(artifact=built.record)
 

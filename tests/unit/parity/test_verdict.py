@@ -6,9 +6,11 @@ import itertools
 from typing import get_args
 
 import pytest
+from tests.support.verdicts import build, verdict
 
 from replay_parity.parity.result import Fault, Outcome, RowResult
-from replay_parity.parity.verdict import complete, count, decide, is_failing, is_green
+from replay_parity.parity.verdict import absent, complete, count, decide, is_failing, is_green
+from replay_parity.pin.models import LockDifference
 
 PLAN = "a" * 64
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -87,3 +89,34 @@ def test_exactly_the_planned_rows() -> None:
     assert [(item.row, item.outcome) for item in rows] == [("a", "match"), ("b", "missing"), ("c", "invalid")]
     assert decide(rows, equal_trees=False) == ("ERROR", 3)
     assert count(rows) == {"match": 1, "missing": 1, "invalid": 1}
+
+
+def test_problems_of_the_campaign_stand_in_the_way_of_any_green() -> None:
+    assert decide([row("match")], equal_trees=False, problems=True) == ("ERROR", 3)
+    assert decide([row("excepted")], equal_trees=False, problems=True) == ("ERROR", 3)
+    assert decide([], equal_trees=True, problems=True) == ("ERROR", 3)
+    assert decide([row("mismatch")], equal_trees=False, problems=True) == ("FAIL", 1)
+
+
+def test_equal_trees_do_not_excuse_a_row_that_is_there() -> None:
+    assert decide([row("missing")], equal_trees=True) == ("ERROR", 3)
+    assert decide([row("mismatch")], equal_trees=True) == ("FAIL", 1)
+
+
+def test_a_row_on_two_runners_is_planned_twice() -> None:
+    large = row("match", name="a").model_copy(update={"runner": "large"})
+    rows = complete([("a", "default"), ("a", "large")], {"a@large": large}, plan_sha256=PLAN)
+    assert [(item.id, item.outcome) for item in rows] == [("a", "missing"), ("a@large", "match")]
+
+
+def test_what_stands_for_a_result_is_nobodys_alone() -> None:
+    found = absent("r", "large", plan_sha256=PLAN, outcome="invalid", reason="because")
+    assert (found.id, found.fault, found.attempt, found.reason) == ("r@large", "both", 1, "because")
+    assert not is_green(found)
+    assert not is_failing(found)
+
+
+def test_dependencies_that_differ_are_told_once_for_all_runners() -> None:
+    one, two = (LockDifference(name=name, baseline=("1",), candidate=("2",)) for name in ("one", "two"))
+    found = verdict(builds=(build(differences=(one, two)), build(differences=(two,))))
+    assert found.lock_differences == (one, two)
