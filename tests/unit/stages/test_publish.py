@@ -203,8 +203,12 @@ def test_a_row_that_was_made_green_by_its_name_only(red: Verdict, server: GitHub
 
 
 def test_after_another_run_its_verdict_is_published(green: Verdict, server: GitHubServer, tmp_path: Path) -> None:
-    assert publish(green, server, after(tmp_path)) is not None
-    assert server.runs[1]["head_sha"] == SHA
+    pull = server.description.example("pull-request") | {"number": 7, "requested_teams": []}
+    pull["head"]["sha"] = SHA
+    server.pulls[7] = pull
+    judged = edited(green, origin=origin(pull_request=7).model_dump())
+    assert publish(judged, server, after(tmp_path)) is not None
+    assert (server.runs[1]["head_sha"], server.runs[1]["conclusion"]) == (SHA, "success")
 
 
 @pytest.mark.parametrize(
@@ -224,8 +228,9 @@ def test_after_another_run_no_verdict_of_a_third_one(
 def test_a_green_verdict_of_a_run_that_did_not_succeed_is_not_published(
     green: Verdict, server: GitHubServer, tmp_path: Path, conclusion: str | None
 ) -> None:
+    judged = edited(green, origin=origin(pull_request=7).model_dump())
     with pytest.raises(BadInputError, match="green, but its run ended"):
-        publish(green, server, after(tmp_path, conclusion=conclusion))
+        publish(judged, server, after(tmp_path, conclusion=conclusion))
     assert server.seen == []
 
 
