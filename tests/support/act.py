@@ -128,15 +128,12 @@ class Act:
         The engine has no such command, so the reusable workflow is cut down to these jobs, and what they need of the
         others is written in.
         """
-        text = WORKFLOW.read_text()
-        for output in ("plan-artifact", "artifacts"):
-            text = text.replace(f"needs.plan.outputs.{output}", f"'{first.output(output)}'")
-        text = text.replace("needs.plan.outputs.count", "'1'")
-        for job in {"plan", "build", "row"} - set(jobs):
-            text = text.replace(f"needs.{job}.result", "'success'")
+        known = {f"needs.plan.outputs.{name}": f"'{first.output(name)}'" for name in ("plan-artifact", "artifacts")}
+        known["needs.plan.outputs.count"] = "'1'"
+        known |= {f"needs.{job}.result": "'success'" for job in {"plan", "build", "row"} - set(jobs)}
         cells = {"include": [{"shard": shard, "runner": "default"}]}
-        text = text.replace("fromJSON(needs.plan.outputs.matrix)", f"fromJSON('{json.dumps(cells)}')")
-        document = yaml.safe_load(text)
+        known["fromJSON(needs.plan.outputs.matrix)"] = f"fromJSON('{json.dumps(cells)}')"
+        document = _replaced(yaml.safe_load(WORKFLOW.read_text()), known)
         document["jobs"] = {name: job for name, job in document["jobs"].items() if name in jobs}
         for job in document["jobs"].values():
             job["needs"] = [need for need in _listed(job.get("needs", [])) if need in jobs]
@@ -259,6 +256,18 @@ def _committed(place: Path) -> Path:
 def _host_environment() -> dict[str, str]:
     names = ("PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME", "LANG", "SSL_CERT_FILE", "PIP_INDEX_URL", "TMPDIR")
     return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _replaced(node: Any, known: dict[str, str]) -> Any:
+    """The document with expressions of finished jobs as literals."""
+    if isinstance(node, dict):
+        return {key: _replaced(value, known) for key, value in node.items()}
+    if isinstance(node, list):
+        return [_replaced(value, known) for value in node]
+    if isinstance(node, str):
+        for old, new in known.items():
+            node = node.replace(old, new)
+    return node
 
 
 def _listed(needs: str | list[str]) -> list[str]:
