@@ -137,6 +137,8 @@ class Act:
         document["jobs"] = {name: job for name, job in document["jobs"].items() if name in jobs}
         for job in document["jobs"].values():
             job["needs"] = [need for need in _listed(job.get("needs", [])) if need in jobs]
+            if not job["needs"]:
+                del job["needs"]
         document["concurrency"] = f"rerun-{attempt}"
         # YAML 1.1 reads the key `on` as true.
         document["on"] = document.pop(True)
