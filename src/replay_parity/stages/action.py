@@ -216,7 +216,12 @@ def _verdict(use: ActionUse) -> int:
 def _publish(use: ActionUse) -> int:
     """Outputs: check-url. What GitHub refuses is told, and never changes the verdict."""
     published = publish_verdict(
-        _read_verdict(use), check_name=use.inputs.check_name, around=use.around, api=use.api(), progress=use.progress
+        _read_verdict(use),
+        check_name=use.inputs.check_name,
+        around=use.around,
+        api=use.api(),
+        progress=use.progress,
+        commands=use.commands,
     )
     use.around.put(check_url=published or "")
     return EXIT_OK

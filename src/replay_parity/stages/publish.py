@@ -10,8 +10,10 @@ from pydantic import ValidationError
 from replay_parity.errors import BadInputError
 from replay_parity.github.check_run import CheckRun
 from replay_parity.github.client import GitHub
+from replay_parity.github.commands import command
 from replay_parity.github.origin import Origin
 from replay_parity.github.surroundings import Surroundings
+from replay_parity.github.text import well_formed
 from replay_parity.parity.consistency import contradiction
 from replay_parity.parity.verdict import Verdict, decide
 from replay_parity.publish.annotations import row_annotations
@@ -27,9 +29,12 @@ _MANUAL = frozenset({"workflow_dispatch", "schedule", "repository_dispatch"})
 
 
 def publish_verdict(
-    verdict: Verdict, *, check_name: str, around: Surroundings, api: GitHub, progress: Progress
+    verdict: Verdict, *, check_name: str, around: Surroundings, api: GitHub, progress: Progress, commands: list[str]
 ) -> str | None:
-    """Make or update the check run; its address, or None with the reason told as a notice."""
+    """Make or update the check run; its address, or None with the reason told.
+
+    What GitHub refused becomes a warning of the run: `commands` takes it, to be printed at the end.
+    """
     origin = verdict.origin
     if origin is None:
         progress.notice("no plan was made, so there is no commit to publish a check for; the job's status stands")
@@ -41,7 +46,9 @@ def publish_verdict(
     _refuse_undecided(verdict)
     published = publish_check(api, _check_run(verdict, origin, check_name), head_now=_head_now(origin, api))
     if published.problem is not None:
-        progress.notice(f"the check run could not be published completely: {published.problem}")
+        words = f"the check run could not be published completely: {published.problem}"
+        progress.notice(words)
+        commands.append(command("warning", well_formed(words), title="Replay Parity: check run"))
     return published.url
 
 

@@ -103,9 +103,20 @@ def after(tmp_path: Path, **changes: Any) -> Surroundings:
 
 
 def publish(found: Verdict, server: GitHubServer, where: Surroundings, told: Told | None = None) -> str | None:
-    return publish_verdict(
-        found, check_name="Replay Parity report", around=where, api=server.client(), progress=told or Told()
+    commands: list[str] = []
+    told = told or Told()
+    found_at = publish_verdict(
+        found,
+        check_name="Replay Parity report",
+        around=where,
+        api=server.client(),
+        progress=told,
+        commands=commands,
     )
+    assert [line.startswith("::warning title=Replay Parity") for line in commands] == [
+        True for notice in told.notices if "completely" in notice
+    ]
+    return found_at
 
 
 def edited(found: Verdict, **changes: Any) -> Verdict:
