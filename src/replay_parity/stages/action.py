@@ -2,78 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable
 
 import orjson
-from pydantic import SecretStr
 
 from replay_parity.errors import EXIT_INFRASTRUCTURE, EXIT_OK, BadInputError, BuildError, ReplayParityError
-from replay_parity.github.client import GitHub
-from replay_parity.github.inputs import Inputs, Mode
-from replay_parity.github.surroundings import Surroundings
+from replay_parity.github.inputs import Mode
 from replay_parity.parity.result import RETRIED
 from replay_parity.parity.verdict import Verdict
-from replay_parity.settings import Settings
-from replay_parity.stages.bench import Bench
+from replay_parity.stages.action_use import ActionUse
 from replay_parity.stages.build import build_here, keep
 from replay_parity.stages.builds import find_builds, usable
 from replay_parity.stages.corpora import provide_all
 from replay_parity.stages.decide import Left, decide_run
 from replay_parity.stages.github_plan import GitHubPlanner
 from replay_parity.stages.plan import Plan
-from replay_parity.stages.plan_folder import PlanFolder
 from replay_parity.stages.publish import publish_verdict, write_badge
 from replay_parity.stages.report import report
 from replay_parity.stages.rows import Ready, run_rows
 from replay_parity.stages.shards import Shard, pack
 from replay_parity.stages.workspace import Workspace
 from replay_parity.system.files import private_folder, scratch_folder
-from replay_parity.system.progress import Progress
 
 # Between the parts of an artifact's name; no identifier holds it (GITHUB.md: names never collide).
 _SEPARATOR = "~"
 _PLAN_DIGITS = 12
-
-
-@dataclass(frozen=True)
-class ActionUse:
-    """Everything that a stage may look at."""
-
-    inputs: Inputs
-    around: Surroundings
-    settings: Settings
-    progress: Progress
-    # Workflow commands for GitHub, to be printed when nothing untrusted is printed any more.
-    commands: list[str] = field(default_factory=list)
-
-    @property
-    def folder(self) -> Path:
-        """Where stages leave and find their documents."""
-        return self.inputs.folder or self.around.temporary / "replay-parity"
-
-    @property
-    def checkout(self) -> Path:
-        """The clone that holds the repository's objects."""
-        return self.inputs.checkout or self.around.workspace
-
-    @property
-    def plan_folder(self) -> PlanFolder:
-        """Where the plan lies."""
-        return PlanFolder(self.folder / "plan")
-
-    def api(self, repository: str | None = None) -> GitHub:
-        """GitHub's API for the repository of the run."""
-        token = SecretStr(self.inputs.token) if self.inputs.token else None
-        return GitHub(self.around.api_url, token, repository or self.around.repository)
-
-    def bench(self, plan: Plan) -> Bench:
-        """Tools to build what the plan names from the job's clone."""
-        checkouts: Mapping[str, Path] = {}
-        if plan.origin is not None:
-            checkouts = {f"{plan.origin.server_url}/{plan.origin.repository}": self.checkout}
-        return Bench(self.settings, plan.build, base=self.folder, checkouts=checkouts)
 
 
 def run_action(use: ActionUse) -> int:

@@ -11,7 +11,8 @@ from replay_parity.github.surroundings import Surroundings
 from replay_parity.github.text import well_formed
 from replay_parity.publish.progress import PlainProgress
 from replay_parity.settings import Settings
-from replay_parity.stages.action import ActionUse, run_action
+from replay_parity.stages.action import run_action
+from replay_parity.stages.action_use import ActionUse
 
 
 def run_in_job(
