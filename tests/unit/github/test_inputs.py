@@ -15,7 +15,7 @@ from replay_parity.errors import BadInputError
 from replay_parity.github.inputs import Inputs, Machines
 from replay_parity.github.surroundings import Surroundings
 from replay_parity.settings import Settings
-from replay_parity.stages.action import ActionUse
+from replay_parity.stages.action_use import ActionUse
 from replay_parity.system.progress import Silent
 
 TOKEN = "ghs_notARealTokenButAsSecretAsOne0123"
