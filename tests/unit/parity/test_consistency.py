@@ -174,6 +174,10 @@ def test_two_refusals_are_alike_only_in_every_word(results: dict[Outcome, RowRes
             lambda side, key=key, value=value: side["repetitions"][0]["refusal"].update({key: value}),  # type: ignore[misc]
         )
         assert "'replay_failed' (both)" in str(contradiction(other))
+    wordless = results["unsupported"]
+    for side in SIDES:
+        wordless = changed(wordless, side, lambda item: item["repetitions"][0].update(refusal=None))
+    assert "'replay_failed' (both)" in str(contradiction(wordless))
     for side in SIDES:
         nothing = changed(results["unsupported"], side, lambda item: item["repetitions"][0].update(refusal=None))
         assert contradiction(nothing) is not None

@@ -64,6 +64,7 @@ def test_ids_of_planned_units_never_meet() -> None:
         ([(1, "baseline_unsupported", "-c"), (2, "match", "cc")], "baseline_unsupported", 1),
         ([(1, "mismatch", "cd"), (2, "mismatch", "cd")], "mismatch", 2),
         ([(1, "replay_failed", "--"), (2, "timed_out", "--")], "timed_out", 2),
+        ([(1, "replay_failed", "--"), (1, "invalid", "--")], "invalid", 1),
     ],
 )
 def test_attempts_become_one(attempts: list[tuple[int, Outcome, str]], outcome: Outcome, attempt: int) -> None:
