@@ -16,9 +16,11 @@ import psutil
 import pytest
 
 from replay_parity.parity.result import RowResult
+from replay_parity.stages.plan import Plan
 from tests.support.act import Act, Finished
 from tests.support.consumer import ROWS, SLOW, Consumer
 from tests.support.github_server import GitHubServer, github_server
+from tests.support.run_folder import RunFolder
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(2400)]
 
@@ -70,6 +72,24 @@ def rewrite(archive: Path, name: str, data: bytes) -> None:
 
 def result_of(first: Finished, row: str) -> RowResult:
     return RowResult.model_validate_json(first.read(f"~row~{row}~1", f"rows/{row}/attempt-1/result.json"))
+
+
+def unstable(first: Finished, row: str, folder: Path) -> None:
+    """Put into the row's artifact what its job leaves when the candidate's two processes differ."""
+    real = result_of(first, row)
+    left = RunFolder(folder, Plan.model_validate_json(first.read("~plan~1", "plan.json")))
+    attempt = left.result(row, "unstable_candidate")
+    made = RowResult.model_validate_json((attempt / "result.json").read_bytes())
+    sides = {
+        side: getattr(made, side).model_copy(update={"artifact_sha256": getattr(real, side).artifact_sha256})
+        for side in ("baseline", "candidate")
+    }
+    result = made.model_copy(update={"input_sha256": real.input_sha256, **sides}).sealed()
+    (attempt / "result.json").write_text(result.model_dump_json())
+    with zipfile.ZipFile(first.zipped(f"~row~{row}~1"), "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(attempt.rglob("*")):
+            if path.is_file():
+                archive.write(path, f"rows/{row}/attempt-1/{path.relative_to(attempt).as_posix()}")
 
 
 def test_equal_releases_are_green(
@@ -185,23 +205,7 @@ def test_an_unstable_row_stays_red_in_its_second_attempt(
 ) -> None:
     act, event, first = copied(green, tmp_path)
     row = ROWS[0]
-    # What a row job leaves when the candidate's two processes differed, made from what it really left.
-    stable = result_of(first, row)
-    other = "e" * 64
-    candidate = stable.candidate.model_copy(
-        update={
-            "digests": (stable.candidate.digests[0], other),
-            "repetitions": (
-                stable.candidate.repetitions[0],
-                stable.candidate.repetitions[1].model_copy(update={"canonical_sha256": other}),
-            ),
-        }
-    )
-    unstable = stable.model_copy(
-        update={"outcome": "unstable_candidate", "reason": "two digests", "fault": "candidate", "candidate": candidate}
-    ).sealed()
-    place = f"rows/{row}/attempt-1/result.json"
-    rewrite(first.zipped(f"~row~{row}~1"), place, unstable.model_dump_json().encode())
+    unstable(first, row, tmp_path / "unstable")
     again = act.rerun(first, event, jobs=["row", "verdict"], attempt=2, shard=row)
     assert again.job(f"Row ({row})") == "succeeded"
     assert again.job("Replay Parity") == "failed"
