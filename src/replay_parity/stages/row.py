@@ -101,7 +101,7 @@ def run_row(inputs: RowInputs, *, attempt: int) -> RowResult:
         node=node,
         placement=placement.words,
         seconds=round(time.monotonic() - started, 3),
-    )
+    ).sealed()
     inputs.workspace.write_result(result)
     return result
 

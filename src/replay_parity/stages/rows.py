@@ -60,7 +60,7 @@ def _row(inputs: RowInputs, *, fresh: bool, attempt: int | None) -> RowResult:
     if any(isinstance(side, BuildError) for side in inputs.sides.values()):
         return unbuilt(inputs, attempt=attempt or 1)
     known = [
-        result.model_copy(update={"plan_sha256": inputs.plan_sha256})
+        result.model_copy(update={"plan_sha256": inputs.plan_sha256}).sealed()
         for result in inputs.workspace.attempts(inputs.planned.id)
         if result.input_sha256 == inputs.sha256
     ]

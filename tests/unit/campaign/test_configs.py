@@ -18,6 +18,23 @@ from replay_parity.campaign.yaml_reader import read_yaml
 _CONFIGS = builtin_configs()
 _CAMPAIGNS = sorted(path.stem for path in (_CONFIGS / "campaigns").iterdir())
 _CONVERSATION = ["vllm-aggregated", "sglang-aggregated", "trtllm-aggregated", "vllm-disaggregated"]
+_RUN_BY_0_12_1 = [
+    "vllm-aggregated",
+    "vllm-aggregated-adp2",
+    "vllm-disaggregated",
+    "sglang-aggregated",
+    "sglang-aggregated-adp2",
+    "sglang-disaggregated",
+    "trtllm-aggregated",
+    "trtllm-aggregated-adp2",
+]
+# Refused by 0.12.1, run by 0.13.0.
+_RUN_BY_0_13_0_ONLY = [
+    "vllm-disaggregated-adp2-4",
+    "sglang-disaggregated-adp2-4",
+    "trtllm-disaggregated",
+    "trtllm-disaggregated-adp2-4",
+]
 _MOONCAKE_FULL = "b8cbb061a85206d729d91cdc2981f43c9e0d99209dce588d3af5f7934408b9df"
 _MOONCAKE_5000 = "c2157405477e02aeaaa01e5fcc9794bd9ac146f64643a03aef067853471356b0"
 
@@ -74,6 +91,7 @@ def test_the_mooncake_corpora_are_the_published_ones() -> None:
             ["demo-vllm-aggregated", "demo-sglang-aggregated", "demo-trtllm-aggregated", "demo-vllm-disaggregated"],
         ),
         ("releases-0.12.1-0.13.0", _CONVERSATION),
+        ("conversation-0.12.0-0.12.1", _RUN_BY_0_12_1),
         ("releases-0.1.0-dev.2-0.12.1", _CONVERSATION),
     ],
 )
@@ -83,7 +101,8 @@ def test_the_release_campaigns_compare_what_their_names_say(name: str, rows: lis
     baseline, candidate = loaded.campaign.baseline, loaded.campaign.candidate
     assert isinstance(baseline, CrateSource)
     assert isinstance(candidate, CrateSource)
-    assert name in {"demo", f"releases-{baseline.version}-{candidate.version}"}
+    kinds = {f"{kind}-{baseline.version}-{candidate.version}" for kind in ("releases", "conversation")}
+    assert name in {"demo", *kinds}
     assert baseline.dirty == (baseline.version == "0.1.0-dev.2")
     assert loaded.campaign.build.toolchain == "path"
     assert loaded.campaign.build.features == ()
@@ -126,11 +145,38 @@ def test_the_disaggregated_conversation_row_has_its_qualified_capacities(rows: d
         assert (rank["kv_bytes_per_token"], rank["kv_transfer_bandwidth"]) == (131_072, 64.0)
 
 
-@pytest.mark.parametrize("name", _CONVERSATION)
+@pytest.mark.parametrize(
+    ("name", "backend", "prefill", "decode"),
+    [
+        # Workers, attention-DP ranks and capacity of each pool.
+        ("vllm-aggregated-adp2", "vllm", None, (2, 2, (6_144, 64, 16, 8_192))),
+        ("sglang-aggregated-adp2", "sglang", None, (2, 2, (2_048, 512, 256, 32_768))),
+        ("trtllm-aggregated-adp2", "trtllm", None, (2, 2, (3_899, 32, 16, 8_192))),
+        ("sglang-disaggregated", "sglang", (2, 1, (1_536, 512, 256, 32_768)), (2, 1, (1_600, 512, 256, 32_768))),
+        ("trtllm-disaggregated", "trtllm", (2, 1, (3_899, 32, 16, 8_192)), (2, 1, (3_899, 32, 16, 8_192))),
+        ("vllm-disaggregated-adp2-4", "vllm", (1, 2, (6_144, 64, 16, 8_192)), (1, 4, (7_168, 64, 16, 8_192))),
+        ("sglang-disaggregated-adp2-4", "sglang", (1, 2, (1_536, 512, 256, 32_768)), (1, 4, (960, 512, 256, 32_768))),
+        ("trtllm-disaggregated-adp2-4", "trtllm", (1, 2, (3_899, 32, 16, 8_192)), (1, 4, (3_899, 32, 16, 8_192))),
+    ],
+)
+def test_the_other_conversation_rows_have_their_topologies_and_capacities(
+    rows: dict[str, Row], name: str, backend: str, prefill: tuple[Any, ...] | None, decode: tuple[Any, ...]
+) -> None:
+    spec = rows[name].spec
+    topology, engine = spec["topology"], spec["engine"]
+    pools = [("workers", engine, decode)] if prefill is None else []
+    pools += [("prefill", engine.get("prefill"), prefill), ("decode", engine.get("decode"), decode)] if prefill else []
+    assert topology["kind"] == ("aggregated" if prefill is None else "disaggregated")
+    for pool, ranks, wanted in pools:
+        assert (topology[pool]["initial_workers"], ranks["dp_size"], _capacity(ranks["rank"])) == wanted
+        assert ranks["rank"]["backend"] == backend
+
+
+@pytest.mark.parametrize("name", [*_RUN_BY_0_12_1, *_RUN_BY_0_13_0_ONLY])
 def test_the_conversation_rows_expect_only_what_the_trace_demands(rows: dict[str, Row], name: str) -> None:
     row = rows[name]
     assert row.corpus == "mooncake-conversation-5000"
-    assert row.workload.arrival_speedup_ratio == 4.0
+    assert row.workload.arrival_speedup_ratio == (2.0 if name.startswith("sglang-disaggregated") else 4.0)
     assert row.expected.model_dump(exclude_none=True) == {
         "num_requests": 5_000,
         "completed_requests": 5_000,
