@@ -59,13 +59,14 @@ $(VENV)/pyvenv.cfg:
 	@test -n "$(PYTHON)" || { echo "replay-parity needs Python 3.11 or newer; none was found on PATH" >&2; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 
+# The locks are complete, so pip resolves nothing (--no-deps): with extras it would look past a pin at a newer release.
 $(RUNTIME): $(VENV)/pyvenv.cfg requirements/run.txt pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/run.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
 $(DEVELOP): $(RUNTIME) requirements/dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/dev.txt
 	@touch $@
 
 clean: ## Remove what make has made here (not the cache of engines)
