@@ -1,6 +1,6 @@
 """`python -m replay_parity`."""
 
-from replay_parity.cli import main
+from replay_parity.cli.main import main
 
 if __name__ == "__main__":
     main()

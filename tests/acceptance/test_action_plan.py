@@ -301,9 +301,9 @@ def test_words_of_the_environment_are_no_commands(name: str, job: Job, world: Wo
 
 def test_a_fault_of_ours_stays_between_the_marks(job: Job, world: World) -> None:
     program = (
-        "import sys\nfrom replay_parity import cli\nfrom replay_parity.stages import action\n"
+        "import sys\nfrom replay_parity.cli import main\nfrom replay_parity.stages import action\n"
         "def run_action(use):\n    raise RuntimeError('##[error]boom\\n::error::boom')\n"
-        "action.run_action = run_action\ncli.main(sys.argv[1:])\n"
+        "action.run_action = run_action\nmain.main(sys.argv[1:])\n"
     )
     step = job.step(job.pull_request(world.new, world.old, TMPDIR=str(job.folder)), program=program)
     assert step.code == 3, step.text

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from replay_parity.campaign.loading import load_campaign
-from replay_parity.cli import cli
+from replay_parity.cli.main import cli
 from tests.support.documents import (
     PAGES,
     ROOT,

@@ -14,7 +14,7 @@ from tests.support.verdicts import row, verdict
 
 from replay_parity.campaign.loading import load_campaign
 from replay_parity.campaign.sources import CrateSource, GitSource
-from replay_parity.cli import cli
+from replay_parity.cli.main import cli
 from replay_parity.github.origin import Origin
 from replay_parity.github.surroundings import Surroundings
 from replay_parity.parity.verdict import CampaignSummary, Verdict
