@@ -18,7 +18,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
-from replay_parity.campaign.corpus_file import Corpus, Generator, Inline, Upstream
+from replay_parity.campaign.corpus_file import Corpus, Derived, Generator, Inline, Upstream, base_of
+from replay_parity.corpus.derived import agentic_v1
 from replay_parity.corpus.generator import sessions_v1
 from replay_parity.corpus.lines import trace_lines
 from replay_parity.corpus.slice import FILE_CAP, SliceStore, VerifiedSlice
@@ -42,7 +43,7 @@ def provide(corpus: Corpus, *, folders: Sequence[Path], cache: Path) -> Verified
     if isinstance(corpus.source, Upstream):
         _from_folders(corpus, corpus.source, folders, store, cached=cached)
     elif not cached:
-        lines, where = _own_lines(corpus, corpus.source)
+        lines, where = _own_lines(corpus, corpus.source, folders, cache)
         _prove(corpus, lines, store, where=where, cached=False)
     return VerifiedSlice(
         path=store.path,
@@ -66,13 +67,29 @@ def _is_cached(corpus: Corpus, store: SliceStore) -> bool:
     return True
 
 
-def _own_lines(corpus: Corpus, source: Generator | Inline) -> tuple[_Lines, str]:
+def _own_lines(
+    corpus: Corpus, source: Generator | Inline | Derived, folders: Sequence[Path], cache: Path
+) -> tuple[_Lines, str]:
+    if isinstance(source, Derived):
+        base = provide(base_of(corpus, source), folders=folders, cache=cache)
+        return _derived_lines(source, base), f"corpus {corpus.name}, {source.name} of {base.corpus.name}"
     if isinstance(source, Generator):
         return (
             lambda: sessions_v1(rows=source.full_rows, seed=source.seed),
             f"corpus {corpus.name}, generator {source.name}",
         )
     return lambda: (f"{line}\n".encode() for line in source.lines), f"corpus {corpus.name}, inline lines"
+
+
+def _derived_lines(source: Derived, base: VerifiedSlice) -> _Lines:
+    return lambda: agentic_v1(
+        _file_lines(base.path)(),
+        rows=source.full_rows,
+        seed=source.seed,
+        block_size=base.block_size,
+        source_sha256=base.sha256,
+        where=f"corpus {base.corpus.name}",
+    )
 
 
 def _from_folders(
