@@ -43,7 +43,7 @@ def provide(corpus: Corpus, *, folders: Sequence[Path], cache: Path) -> Verified
     if isinstance(corpus.source, Upstream):
         _from_folders(corpus, corpus.source, folders, store, cached=cached)
     elif not cached:
-        lines, where = _own_lines(corpus, corpus.source, folders, cache)
+        lines, where = own_lines(corpus, corpus.source, folders, cache)
         _prove(corpus, lines, store, where=where, cached=False)
     return VerifiedSlice(
         path=store.path,
@@ -67,9 +67,10 @@ def is_cached(corpus: Corpus, store: SliceStore) -> bool:
     return True
 
 
-def _own_lines(
+def own_lines(
     corpus: Corpus, source: Generator | Inline | Derived, folders: Sequence[Path], cache: Path
 ) -> tuple[_Lines, str]:
+    """Lines of a trace that we write ourselves, and its name in sentences; the base of a derived one is provided."""
     if isinstance(source, Derived):
         base = provide(base_of(corpus, source), folders=folders, cache=cache)
         return _derived_lines(source, base), f"corpus {corpus.name}, {source.name} of {base.corpus.name}"
@@ -92,18 +93,36 @@ def _derived_lines(source: Derived, base: VerifiedSlice) -> _Lines:
     )
 
 
+def files_of(corpus: Corpus, source: Upstream, folders: Sequence[Path]) -> list[Path]:
+    """Files of the user's folders that have a name of the trace; CorpusError when a folder is none."""
+    for folder in folders:
+        if not folder.is_dir():
+            raise CorpusError("is not a folder with traces", where=str(folder), hint="correct --corpus-dir")
+    paths = (folder / name for folder in folders for name in _names(corpus, source))
+    return [path for path in paths if path.exists() or path.is_symlink()]
+
+
+def missing(corpus: Corpus, source: Upstream, folders: Sequence[Path]) -> CorpusError:
+    """What to say when no trace is there."""
+    places = ", ".join(map(str, folders)) or "no folder was given"
+    return CorpusError(
+        f"there is no {' or '.join(_names(corpus, source))} ({places}), and the cache does not hold the slice",
+        where=f"corpus {corpus.name}",
+        hint=f"`replay-parity corpus fetch {corpus.name}` gets it; or get {origin(source)} "
+        "and give its folder with --corpus-dir",
+    )
+
+
+def _names(corpus: Corpus, source: Upstream) -> Iterable[str]:
+    return dict.fromkeys((PurePosixPath(source.path).name, f"{corpus.name}.jsonl"))
+
+
 def _from_folders(
     corpus: Corpus, source: Upstream, folders: Sequence[Path], store: SliceStore, *, cached: bool
 ) -> None:
     """Prove one of the user's files, or be content with the cache when there is none."""
-    names = dict.fromkeys((PurePosixPath(source.path).name, f"{corpus.name}.jsonl"))
-    for folder in folders:
-        if not folder.is_dir():
-            raise CorpusError("is not a folder with traces", where=str(folder), hint="correct --corpus-dir")
     errors: list[BadInputError] = []
-    for path in (folder / name for folder in folders for name in names):
-        if not path.exists() and not path.is_symlink():
-            continue
+    for path in files_of(corpus, source, folders):
         try:
             # A link that the user put into their own folder is followed: only bytes with the right checksum count.
             _prove(corpus, file_lines(Path(os.path.realpath(path))), store, where=str(path), cached=cached)
@@ -114,13 +133,7 @@ def _from_folders(
     if errors:
         raise errors[0]
     if not cached and not _from_full(corpus, source, store):
-        places = ", ".join(map(str, folders)) or "no folder was given"
-        raise CorpusError(
-            f"there is no {' or '.join(names)} ({places}), and the cache does not hold the slice",
-            where=f"corpus {corpus.name}",
-            hint=f"`replay-parity corpus fetch {corpus.name}` gets it; or get {origin(source)} "
-            "and give its folder with --corpus-dir",
-        )
+        raise missing(corpus, source, folders)
 
 
 def _from_full(corpus: Corpus, source: Upstream, store: SliceStore) -> bool:
