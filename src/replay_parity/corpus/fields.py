@@ -62,7 +62,8 @@ def _refuse_twice(line: bytes) -> None:
         return made
 
     try:
-        json.loads(line, object_pairs_hook=once)
+        # Numbers are not looked at here; as text they have no limit of digits.
+        json.loads(line, object_pairs_hook=once, parse_int=str)
     except RecursionError:
         raise RowError("is nested too deeply") from None
 
