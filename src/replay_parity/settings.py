@@ -55,7 +55,8 @@ class Settings:
     """Folders and the environment of the user's own tools.
 
     `cache` holds artifacts, layers and corpora; `build_root` is where slots live (empty: a clean temporary folder);
-    `locks` is shared by all users of the host. `tool_environment` may hold credentials and is never shown.
+    `locks` is shared by all users of the host. `tool_environment` may hold credentials and is never shown. The two
+    addresses are templates of a mirror that traces are fetched from (docs/corpora.md).
     """
 
     cache: Path
@@ -63,6 +64,8 @@ class Settings:
     build_root: Path | None
     tool_environment: Mapping[str, str] = field(repr=False)
     plain: bool
+    trace_url: str | None = None
+    trace_lfs_url: str | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Settings:
@@ -85,6 +88,8 @@ class Settings:
             build_root=build_root,
             tool_environment={**_tool_environment(environment), "PATH": _absolute_entries(get("PATH") or os.defpath)},
             plain=get("CI") is not None or get("NO_COLOR") is not None,
+            trace_url=get("REPLAY_PARITY_TRACE_URL"),
+            trace_lfs_url=get("REPLAY_PARITY_TRACE_LFS_URL"),
         )
 
 

@@ -85,6 +85,7 @@ def test_subprocess_is_imported_once(trees: dict[str, ast.Module]) -> None:
 
 def test_the_environment_is_read_by_the_command_line_and_given_to_the_settings(trees: dict[str, ast.Module]) -> None:
     assert [name for name, tree in trees.items() if attributes_of_os(tree) & ENVIRONMENT] == [
+        "cli/corpus.py",
         "cli/run.py",
         "cli/workflow.py",
     ]

@@ -37,6 +37,12 @@ def test_folders_are_taken_as_they_are_given() -> None:
     assert settings(NO_COLOR="1").plain
 
 
+def test_the_addresses_of_traces_are_githubs_unless_a_mirror_is_named() -> None:
+    assert (settings().trace_url, settings(REPLAY_PARITY_TRACE_URL=" ").trace_lfs_url) == (None, None)
+    found = settings(REPLAY_PARITY_TRACE_URL="https://m/{sha256}", REPLAY_PARITY_TRACE_LFS_URL="https://l/{sha256}")
+    assert (found.trace_url, found.trace_lfs_url) == ("https://m/{sha256}", "https://l/{sha256}")
+
+
 def test_the_locks_are_the_hosts_and_the_cache_is_the_users(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", "/elsewhere")
     assert settings().locks == Path("/tmp/replay-parity-locks"), "one for all users, whatever their TMPDIR"

@@ -19,6 +19,7 @@ from replay_parity.campaign.base import (
 )
 
 Count = Annotated[int, Field(ge=1, le=2**53 - 1, strict=True)]
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 TraceFormat = Literal["mooncake", "agentic_mooncake"]
 # As the trace's publisher is named in the record, so not only an address (published rows are read as they are).
 Repository = Annotated[
@@ -50,7 +51,7 @@ class Generator(InputModel):
 
     kind: Literal["generator"]
     name: Literal["sessions-v1"]
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
+    seed: Seed
     licence: ShortText = Field(description="SPDX name of the licence of the data.")
     full_rows: Count = Field(description="Requests in the whole trace.")
     full_sha256: Sha256 = Field(description="Checksum of the whole trace.")
@@ -66,15 +67,35 @@ class Inline(InputModel):
     full_sha256: Sha256 = Field(description="Checksum of the lines, each with a line feed.")
 
 
-CorpusSource = Annotated[Upstream | Generator | Inline, Field(discriminator="kind")]
-
-
 class Slice(InputModel):
     """A contiguous range of whole lines: first line (from zero), number of lines, checksum of their bytes."""
 
     start: Annotated[int, Field(ge=0, le=2**53 - 1, strict=True)] = 0
     rows: Count
     sha256: Sha256
+
+
+class DerivedFrom(InputModel):
+    """The Mooncake slice that another trace is made from, named completely: the corpus stays provable from its file."""
+
+    name: Identifier = Field(description="Name of the corpus that has this slice.")
+    source: Annotated[Upstream | Generator | Inline, Field(discriminator="kind")]
+    slice: Slice
+
+
+class Derived(InputModel):
+    """A trace that replay-parity makes from the rows of another one, the same bytes everywhere."""
+
+    kind: Literal["derived"]
+    name: Literal["agentic-v1"]
+    seed: Seed
+    derived_from: DerivedFrom
+    licence: ShortText = Field(description="SPDX name of the licence of the data.")
+    full_rows: Count = Field(description="Requests in the whole trace: the first so many rows of the slice are used.")
+    full_sha256: Sha256 = Field(description="Checksum of the whole trace.")
+
+
+CorpusSource = Annotated[Upstream | Generator | Inline | Derived, Field(discriminator="kind")]
 
 
 class Corpus(InputModel):
@@ -108,3 +129,34 @@ class Corpus(InputModel):
             if rows != self.source.full_rows:
                 raise ValueError(f"must have 'source.full_rows' {rows}, the number of requests in 'source.lines'")
         return self
+
+    @model_validator(mode="after")
+    def _is_derived_whole(self) -> Corpus:
+        if not isinstance(self.source, Derived):
+            return self
+        if self.format != "agentic_mooncake":
+            raise ValueError("must have 'format' agentic_mooncake, as its source makes an agentic trace")
+        if self.slice.rows != self.source.full_rows:
+            raise ValueError("must have its slice be the whole trace, as a play must not be cut")
+        if self.source.full_rows > self.source.derived_from.slice.rows:
+            raise ValueError(
+                f"must have 'source.full_rows' of at most {self.source.derived_from.slice.rows}, "
+                "the rows of the slice that it is derived from"
+            )
+        # Raises for a slice that does not fit into its trace.
+        base_of(self, self.source)
+        return self
+
+
+def base_of(corpus: Corpus, source: Derived) -> Corpus:
+    """The corpus that another one is derived from."""
+    base = source.derived_from
+    return Corpus(
+        schema_version=1,
+        name=base.name,
+        title=f"What {corpus.name} is derived from",
+        format="mooncake",
+        block_size=corpus.block_size,
+        source=base.source,
+        slice=base.slice,
+    )

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from replay_parity.cli import records, run, workflow
+from replay_parity.cli import corpus, records, run, workflow
 from replay_parity.cli.failures import failed, interrupted, told
 from replay_parity.cli.group import cli
 from replay_parity.errors import EXIT_BAD_INPUT, EXIT_INFRASTRUCTURE, EXIT_OK, ReplayParityError
@@ -18,7 +18,7 @@ from replay_parity.errors import EXIT_BAD_INPUT, EXIT_INFRASTRUCTURE, EXIT_OK, R
 __all__ = ["cli", "main"]
 
 # Importing a module registers its commands.
-COMMANDS = (run, records, workflow)
+COMMANDS = (run, records, corpus, workflow)
 # A closed terminal too: our children live in sessions of their own and would stay.
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -34,7 +35,37 @@ def json_object(line: bytes) -> dict[str, Any]:
         raise RowError(f"is not JSON ({error.msg} at column {error.colno})") from None
     if not isinstance(value, dict):
         raise RowError("is not a JSON object")
+    # Every key has a colon after it: when there are no more colons than keys that were read, no key was dropped.
+    if line.count(b":") != _keys(value):
+        _refuse_twice(line)
     return value
+
+
+def _keys(value: dict[str, Any]) -> int:
+    """Keys of an object and of the objects in its values and lists; deeper ones only make the caller look closer."""
+    count = len(value)
+    for item in value.values():
+        if isinstance(item, dict):
+            count += len(item)
+        elif isinstance(item, list) and item and isinstance(item[0], dict):
+            count += sum(len(each) for each in item if isinstance(each, dict))
+    return count
+
+
+def _refuse_twice(line: bytes) -> None:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key, item in pairs:
+            if key in made:
+                raise RowError(f"has the key {key[:100]!r} twice in one object")
+            made[key] = item
+        return made
+
+    try:
+        # Numbers are not looked at here; as text they have no limit of digits.
+        json.loads(line, object_pairs_hook=once, parse_int=str)
+    except RecursionError:
+        raise RowError("is nested too deeply") from None
 
 
 def value_of(row: dict[str, Any], name: str) -> Any:

@@ -6,6 +6,8 @@ Decided once, for every trace (the checksum is always over the bytes as they are
 - blank line: refused. The engine passes over it, so rows would be counted in two ways.
 - byte order mark at the start: refused. The engine cannot read it.
 - NUL byte: refused. It is a hole of a broken copy, or UTF-16.
+- bytes that are not UTF-8: refused. JSON is UTF-8, and the engine reads nothing else.
+- compressed file (gzip, zstd, zip, xz): refused with its name. It is never unpacked: the checksum is of the trace.
 - line of more than 16 MiB: refused before it is held in memory.
 - no newline at the end: accepted when the checksum was taken so, since the engine reads it; the last line is a row.
 - last line cut off: refused as no JSON object, with its line number.
@@ -22,6 +24,7 @@ from typing import BinaryIO
 from replay_parity.errors import CorpusError
 
 LINE_CAP = 16 << 20
+_PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"PK\x03\x04": "zip", b"\xfd7zXZ": "xz", b"BZh": "bzip2"}
 
 
 def trace_lines(file: BinaryIO, *, where: str) -> Iterator[bytes]:
@@ -42,12 +45,32 @@ def trace_lines(file: BinaryIO, *, where: str) -> Iterator[bytes]:
 
 def form_problem(line: bytes, *, first: bool) -> str | None:
     """What is wrong with the form of a line, completing "line 7 ...", or None; `first` is the first line of a file."""
-    if first and line.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        return "starts with a byte order mark: save the file as UTF-8 without one"
+    problem = _wrong_beginning(line) if first else None
+    if problem is not None:
+        return problem
     if b"\0" in line:
         return "holds a NUL byte: the file is damaged, or it is not UTF-8"
     if b"\r" in line:
         return "holds a carriage return: line ends were converted, get the file again without conversion"
     if not line.strip():
         return "is blank"
+    return _not_utf8(line)
+
+
+def _wrong_beginning(line: bytes) -> str | None:
+    for mark, name in _PACKED.items():
+        if line.startswith(mark):
+            return f"is the beginning of a {name} file: unpack it first"
+    if line.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        return "starts with a byte order mark: save the file as UTF-8 without one"
+    return None
+
+
+def _not_utf8(line: bytes) -> str | None:
+    if line.isascii():
+        return None
+    try:
+        line.decode()
+    except UnicodeDecodeError as error:
+        return f"is not UTF-8 (byte {error.start + 1})"
     return None

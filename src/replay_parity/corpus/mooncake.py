@@ -35,13 +35,13 @@ class Mooncake:
             )
         fields.output_ids(row, output_length)
         session = None if row.get("session_id") is None else fields.text(row, "session_id")
-        self._time(row, session)
-        return Request(input_length, output_length, session)
+        at_ms = self._time(row, session)
+        return Request(input_length, output_length, session, at_ms)
 
     def finish(self) -> None:
         """A Mooncake slice has no loose ends."""
 
-    def _time(self, row: dict[str, Any], session: str | None) -> None:
+    def _time(self, row: dict[str, Any], session: str | None) -> float | None:
         at_ms = fields.milliseconds(row, "timestamp")
         delay_ms = fields.milliseconds(row, "delay")
         first = session is None or session not in self._last_turn
@@ -50,8 +50,9 @@ class Mooncake:
         if at_ms is None and (first or delay_ms is None):
             raise RowError("has no timestamp")
         if session is None:
-            return
+            return at_ms
         before_ms = self._last_turn.get(session)
         if delay_ms is None and at_ms is not None and before_ms is not None and at_ms < before_ms:
             raise RowError(f"goes back in time: {at_ms:g} ms after {before_ms:g} ms in session {session!r}")
         self._last_turn[session] = before_ms if at_ms is None else at_ms
+        return at_ms

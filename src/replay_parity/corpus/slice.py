@@ -51,6 +51,12 @@ class StagedSlice:
             self._part.chmod(_READ_ONLY)
             self._part.replace(self._target)
 
+    def flushed(self) -> Path:
+        """The file with all that was written; it still goes away unless it is kept."""
+        with storage_errors("write the slice", self._target):
+            self._file.flush()
+        return self._part
+
     def close(self) -> None:
         """Remove what was not kept. A buffer that cannot be flushed to a full disk is lost with its file."""
         with contextlib.suppress(OSError):
@@ -58,22 +64,28 @@ class StagedSlice:
         self._part.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def staged_file(target: Path) -> Iterator[StagedSlice]:
+    """A file beside `target`, on the same disk, that is removed unless it is kept."""
+    with storage_errors("write the slice", target):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = StagedSlice(target.with_name(f".{secrets.token_hex(8)}.part"), target)
+    try:
+        yield part
+    finally:
+        part.close()
+
+
 class SliceStore:
     """The place of one slice in the cache, by its checksum."""
 
     def __init__(self, cache: Path, sha256: str) -> None:
+        self.cache = cache
         self.path = cache / "corpora" / sha256 / "slice.jsonl"
 
-    @contextlib.contextmanager
-    def staged(self) -> Iterator[StagedSlice]:
+    def staged(self) -> contextlib.AbstractContextManager[StagedSlice]:
         """A file beside the slice's place, on the same disk, that is removed unless it is kept."""
-        with storage_errors("write the slice", self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            part = StagedSlice(self.path.with_name(f".{secrets.token_hex(8)}.part"), self.path)
-        try:
-            yield part
-        finally:
-            part.close()
+        return staged_file(self.path)
 
     def exists(self) -> bool:
         """Whether there is a regular file of ours; anything else in its place is removed."""

@@ -21,6 +21,8 @@ from replay_parity.errors import ConfigurationError, CorpusError
 
 Sink = Callable[[bytes], object]
 Tally = Callable[[Request], object]
+# Told every problem with its line; without one, the format is not asked after the first.
+Note = Callable[[int, str], object]
 
 _FORMATS: dict[str, Callable[[int], TraceFormat]] = {"mooncake": Mooncake, "agentic_mooncake": AgenticMooncake}
 
@@ -47,6 +49,7 @@ class _Pass:
 
     form: TraceFormat
     tally: Tally
+    told: Note | None = None
     problem: str | None = None
     slice_rows: int = 0
     whole: hashlib._Hash = field(default_factory=hashlib.sha256)
@@ -55,10 +58,12 @@ class _Pass:
     def note(self, number: int, what: str) -> None:
         if self.problem is None:
             self.problem = f"line {number} {what}"
+        if self.told is not None:
+            self.told(number, what)
 
     def check(self, line: bytes, number: int) -> None:
-        """Check one line of the slice; the format is not asked after the first problem."""
-        if self.problem is not None:
+        """Check one line of the slice; the format is not asked after the first problem unless all are wanted."""
+        if self.problem is not None and self.told is None:
             return
         problem = form_problem(line, first=number == 1)
         if problem is not None:
@@ -74,14 +79,21 @@ class _Pass:
 
 
 def scan(
-    lines: Iterable[bytes], form: TraceFormat, *, start: int, rows: int, sink: Sink = ignore, tally: Tally = ignore
+    lines: Iterable[bytes],
+    form: TraceFormat,
+    *,
+    start: int,
+    rows: int,
+    sink: Sink = ignore,
+    tally: Tally = ignore,
+    told: Note | None = None,
 ) -> Scan:
     """Hash all lines; hash, check, count and hand on to `sink` those of the slice.
 
     `start` is the first request of the slice, from zero; `rows` their number. Nothing is raised for what is found
-    wrong: see `judge`.
+    wrong: see `judge`; `told` gets every problem of the slice.
     """
-    state = _Pass(form, tally)
+    state = _Pass(form, tally, told)
     first, end = start, start + form.header_lines + rows
     number, line = 0, b""
     for number, line in enumerate(lines, start=1):
@@ -108,18 +120,19 @@ def scan(
 
 def form_of(corpus: Corpus) -> TraceFormat:
     """A fresh checker for the corpus; ConfigurationError for an unknown format or a slice that loses its header."""
-    maker = _FORMATS.get(corpus.format)
+    where = f"corpus {corpus.name}"
+    return make_form(corpus.format, corpus.block_size, start=corpus.slice.start, where=where)
+
+
+def make_form(name: str, block_size: int, *, start: int, where: str | None) -> TraceFormat:
+    """A fresh checker for a slice that starts at request `start`; ConfigurationError as `form_of`."""
+    maker = _FORMATS.get(name)
     if maker is None:
+        raise ConfigurationError(f"there is no trace format {name!r}", where=where, hint=f"use {' or '.join(_FORMATS)}")
+    form = maker(block_size)
+    if form.header_lines and start:
         raise ConfigurationError(
-            f"there is no trace format {corpus.format!r}",
-            where=f"corpus {corpus.name}",
-            hint=f"use {' or '.join(_FORMATS)}",
-        )
-    form = maker(corpus.block_size)
-    if form.header_lines and corpus.slice.start:
-        raise ConfigurationError(
-            f"a slice of an {corpus.format} trace must start at 0, because its header line belongs to it",
-            where=f"corpus {corpus.name}",
+            f"a slice of an {name} trace must start at 0, because its header line belongs to it", where=where
         )
     return form
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from replay_parity.campaign.corpus_file import Corpus, Generator, Inline
+from replay_parity.campaign.corpus_file import Corpus, Derived, Generator, Inline
 from replay_parity.campaign.row import AgenticWorkload, ClosedLoopWorkload, Row
 
 CONFIG_SCHEMA = "replay-parity.runner-config.v1"
@@ -69,6 +69,9 @@ def _upstream(corpus: Corpus) -> dict[str, Any]:
     source = corpus.source
     if isinstance(source, Generator):
         origin = {"repository": "replay-parity", "commit": source.name, "path": f"seed {source.seed}"}
+    elif isinstance(source, Derived):
+        base = f"{source.derived_from.name} (SHA-256 {source.derived_from.slice.sha256})"
+        origin = {"repository": "replay-parity", "commit": source.name, "path": f"seed {source.seed} from {base}"}
     elif isinstance(source, Inline):
         origin = {"repository": "replay-parity", "commit": "inline", "path": corpus.name}
     else:
