@@ -94,7 +94,11 @@ class Row(InputModel):
     """A frozen configuration; `spec` is the engine's own ReplaySpec, handed over unchanged."""
 
     schema_version: SchemaVersion = Field(description="Version of this form: 1.")
-    name: Identifier = Field(description="Name of the row, the same as the file's; goes into the record.")
+    name: Identifier = Field(description="Name of the row, the same as the file's.")
+    record_name: Identifier | None = Field(
+        default=None,
+        description="Name of the row in the record, when it is not the file's: a published digest holds its own.",
+    )
     title: Sentence = Field(description="One line for people.")
     corpus: Identifier = Field(description="Name of the corpus file.")
     workload: Workload
@@ -107,3 +111,8 @@ class Row(InputModel):
     timeout_seconds: Annotated[int, Field(ge=1, le=86_400, strict=True)] = Field(
         default=600, description="Time limit of one replay, in seconds."
     )
+
+    @property
+    def name_in_record(self) -> str:
+        """The `row_name` of the record's metadata."""
+        return self.record_name or self.name

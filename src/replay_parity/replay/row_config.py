@@ -17,7 +17,7 @@ def runner_config(row: Row, corpus: Corpus, *, trace: Path) -> dict[str, Any]:
     """The configuration of one repetition; `trace` is the verified slice."""
     return {
         "schema": CONFIG_SCHEMA,
-        "row_name": row.name,
+        "row_name": row.name_in_record,
         "trace": {
             "path": str(trace),
             "sha256": corpus.slice.sha256,
@@ -50,7 +50,7 @@ def expected_metadata(row: Row, corpus: Corpus) -> dict[str, Any]:
     return {
         **row.metadata,
         "campaign": _RECORD_CAMPAIGN,
-        "row_name": row.name,
+        "row_name": row.name_in_record,
         "composition": {"placement": "round_robin", "scaling": "none"},
         "workload": workload,
         "topology": row.spec.get("topology"),
