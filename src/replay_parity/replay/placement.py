@@ -81,3 +81,22 @@ def _neighbours(cores: Sequence[Core]) -> Sequence[Core]:
 def _idle(*cores: Core) -> str:
     siblings = frozenset(cpu for core in cores for cpu in core.whole - {min(core.cpus)})
     return f", SMT siblings {format_cpu_list(siblings)} kept idle" if siblings else ""
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """One CPU set for each process that may run at a time, when no sides are compared; `reserved` as in a placement."""
+
+    cpus: tuple[frozenset[int] | None, ...]
+    reserved: frozenset[int]
+
+
+def lanes(cores: Sequence[Core], *, pinning: bool, quota: float | None = None) -> Lanes:
+    """Every physical core, as far as the quota of CPU time goes; one process at a time where pinning is impossible."""
+    if not pinning:
+        return Lanes((None,), frozenset())
+    number = len(cores) if quota is None else max(1, min(len(cores), int(quota)))
+    # CPU 0 comes last: it serves interrupts and the system's own work.
+    chosen = [*_without_first_cpu(cores), *(core for core in cores if 0 in core.whole)][:number]
+    reserved = frozenset().union(*(core.whole for core in chosen))
+    return Lanes(tuple(frozenset({min(core.cpus)}) for core in chosen), reserved)

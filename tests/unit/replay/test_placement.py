@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replay_parity.replay.node import Core, format_cpu_list, read_cores
-from replay_parity.replay.placement import Placement, place
+from replay_parity.replay.placement import Placement, lanes, place
 
 
 def chosen(placement: Placement) -> tuple[str, str, str]:
@@ -129,3 +129,29 @@ def test_sets_are_equal_disjoint_usable_and_of_different_cores(cores: list[Core]
         assert len({core.numa for core in owners}) == 1
     if len([core for core in cores if 0 not in core.whole]) > 1 and len({*by_node}) == 1:
         assert 0 not in placement.reserved
+
+
+@pytest.mark.parametrize(
+    ("name", "quota", "sets", "reserved"),
+    [
+        ("vm-2", None, "1 0", "0-1"),
+        ("vm-2", 1.5, "1", "1"),
+        ("vm-2", 0.5, "1", "1"),
+        ("arm64-4", None, "1 2 3 0", "0-3"),
+        ("desktop-8-smt", 3.0, "2 4 6", "2-7"),
+    ],
+)
+def test_lanes_are_cores_cpu_0_last_as_far_as_the_quota_goes(
+    machine: LayOut, name: str, quota: float | None, sets: str, reserved: str
+) -> None:
+    found, root = machine(name)
+    made = lanes(read_cores(found.cpus, root=root), pinning=True, quota=quota)
+    assert " ".join(format_cpu_list(cpus or frozenset()) for cpus in made.cpus) == sets
+    assert format_cpu_list(made.reserved) == reserved
+
+
+def test_without_pinning_there_is_one_lane(machine: LayOut) -> None:
+    found, root = machine("vm-2")
+    made = lanes(read_cores(found.cpus, root=root), pinning=False)
+    assert made.cpus == (None,)
+    assert not made.reserved

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from replay_parity.errors import InfrastructureError
-from replay_parity.replay import repetition as module
+from replay_parity.replay import turn as module
 from replay_parity.replay.node import Core
 from replay_parity.replay.placement import Placement, place
 from replay_parity.replay.repetition import SIDES, Repetition, ReplayJob, Runner, Side, replay_row
