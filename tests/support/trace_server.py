@@ -85,7 +85,7 @@ def without_ranges(data: bytes, *, sent: int | None = None) -> Act:
 
 def status(code: int, **headers: str) -> Act:
     """A server that refuses."""
-    return lambda handler: handler.answer(code, b"no", **headers)
+    return lambda handler: handler.answer(code, b"no", sent=None, **headers)
 
 
 def dripping(data: bytes, *, seconds: float) -> Act:

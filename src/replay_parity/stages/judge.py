@@ -7,20 +7,17 @@ from pathlib import Path
 
 from replay_parity.campaign.corpus_file import Corpus
 from replay_parity.campaign.row import Row
-from replay_parity.canonical.metadata import check_identity_order, check_metadata
-from replay_parity.canonical.model import CanonicalRecord, Digests
-from replay_parity.canonical.proof import MAX_BYTES, prove, read_record
+from replay_parity.canonical.model import Digests
 from replay_parity.corpus.totals import WorkloadTotals
-from replay_parity.errors import BadInputError, CanonicalFormError
-from replay_parity.parity.differences import compare
+from replay_parity.errors import BadInputError
 from replay_parity.parity.differences_model import Differences, to_json
 from replay_parity.parity.differences_text import summary_lines
 from replay_parity.parity.result import DifferenceSummary, Fault, SideResult
-from replay_parity.replay.evidence import RecordCounters, check_evidence, count_record
+from replay_parity.replay.evidence import RecordCounters
 from replay_parity.replay.repetition import SIDES, Repetition, Side
-from replay_parity.replay.row_config import expected_metadata
+from replay_parity.stages.row_records import RowRecords
 from replay_parity.stages.sides import Judgement, first_difference, side_result, undecided
-from replay_parity.system.files import compress, sha256_regular, write_whole
+from replay_parity.system.files import compress, write_whole
 
 _Repetitions = Mapping[Side, Sequence[Repetition]]
 # Four such rows and the table fit on a screen; `replay-parity diff` shows more.
@@ -32,12 +29,9 @@ class Judge:
     """Judges one attempt of a row; `folder` keeps reports and differences when there is something to explain."""
 
     def __init__(self, row: Row, corpus: Corpus, totals: WorkloadTotals, *, folder: Path, root: Path) -> None:
-        self._row = row
-        self._corpus = corpus
-        self._totals = totals
+        self._records = RowRecords(row, corpus, totals)
         self._folder = folder
         self._root = root
-        self._proven: dict[str, CanonicalRecord] = {}
 
     def judge(self, repetitions: _Repetitions, artifacts: Mapping[Side, str]) -> Judgement:
         """Outcome of all repetitions; `artifacts` are the SHA-256 of the runners."""
@@ -63,20 +57,11 @@ class Judge:
         for side in SIDES:
             for repetition in repetitions[side]:
                 try:
-                    digests[side].append(self._prove(repetition) if repetition.status == "ok" else None)
+                    digests[side].append(self._records.prove(repetition) if repetition.status == "ok" else None)
                 except BadInputError as error:
                     digests[side].append(None)
                     broken.setdefault(side, f"repetition {repetition.index}: {error}")
         return digests, broken
-
-    def _prove(self, repetition: Repetition) -> Digests:
-        """Equal bytes have equal form: of equal reports only the first is parsed."""
-        found = sha256_regular(repetition.report, cap=MAX_BYTES)
-        if found not in self._proven:
-            self._proven[found] = prove(read_record(repetition.report), where=repetition.report.name)
-        if repetition.qualification is not None and repetition.qualification.canonical_sha256 != found:
-            raise BadInputError("the runner names another SHA-256 than its record has", where="qualification.json")
-        return self._proven[found].digests
 
     def _stable(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:
         equal = sides["baseline"].digests[0] == sides["candidate"].digests[0]
@@ -86,10 +71,10 @@ class Judge:
             # Equal bytes have equal counters: of a matching row one record is parsed, and only one is held at a time.
             if counters is None or not equal:
                 try:
-                    counters = self._count(sides[side].digests[0], side)
+                    counters = self._records.count(sides[side].digests[0], side)
                 except BadInputError as error:
                     return self._invalid({side: str(error)}, repetitions, sides)
-            sides[side] = self._with_evidence(sides[side], side, counters, first)
+            sides[side] = self._records.with_evidence(sides[side], side, counters, first)
         if not equal:
             return self._mismatch(repetitions, sides)
         problems = [f"{side}: {problem}" for side in SIDES for problem in sides[side].evidence_problems]
@@ -98,33 +83,8 @@ class Judge:
             return Judgement(outcome="unqualified", reason=reason, sides=sides)
         return Judgement(outcome="match", reason="one digest on both sides, evidence complete", sides=sides)
 
-    def _count(self, digest: str, side: Side) -> RecordCounters:
-        where = f"{side} record"
-        record = self._proven[digest].document
-        check_metadata(record, expected_metadata(self._row, self._corpus), where=where)
-        check_identity_order(record, where=where, authored=self._totals.authored() if self._totals.turns else None)
-        try:
-            return count_record(record)
-        except (KeyError, TypeError, AttributeError) as error:
-            raise CanonicalFormError("unknown_fields", f"lacks a field that is counted: {error}", where=where) from None
-
-    def _with_evidence(self, result: SideResult, side: Side, counters: RecordCounters, first: Repetition) -> SideResult:
-        if first.qualification is None:
-            return result
-        report = check_evidence(
-            counters, row=self._row, totals=self._totals, side=side, qualification=first.qualification
-        )
-        wanted = self._row.expected.canonical_sha256
-        if side == "baseline" and wanted is not None and wanted != result.digests[0]:
-            report.problems.append(f"the canonical SHA-256 is {result.digests[0]}, the row expects {wanted}")
-        update = {
-            "evidence_problems": tuple(report.problems),
-            "evidence_notes": (*result.evidence_notes, *report.notes),
-        }
-        return result.model_copy(update=update)
-
     def _mismatch(self, repetitions: _Repetitions, sides: dict[Side, SideResult]) -> Judgement:
-        differences = self._compare(sides["baseline"].digests[0], sides["candidate"].digests[0])
+        differences = self._records.compare(sides["baseline"].digests[0], sides["candidate"].digests[0])
         summary = self._keep_differences(differences, left="baseline", right="candidate")
         same_results = sides["baseline"].results_digests == sides["candidate"].results_digests
         reason = (
@@ -136,7 +96,7 @@ class Judge:
         return Judgement("mismatch", reason, sides=sides, differences=summary, reports=reports)
 
     def _unstable(self, side: Side, pair: Sequence[Repetition], sides: dict[Side, SideResult]) -> Judgement:
-        differences = self._compare(*sides[side].digests)
+        differences = self._records.compare(*sides[side].digests)
         summary = self._keep_differences(differences, left="repetition 1", right="repetition 2")
         digests = " and ".join(digest[:16] for digest in sides[side].digests)
         example = first_difference(differences)
@@ -164,9 +124,6 @@ class Judge:
         reason = "; ".join(f"{side}: {words}" for side, words in broken.items())
         fault: Fault = "both" if len(broken) > 1 else next(iter(broken))
         return Judgement("invalid", f"the record is refused: {reason}", fault=fault, sides=sides, reports=reports)
-
-    def _compare(self, left: str, right: str) -> Differences:
-        return compare(self._proven[left].document, self._proven[right].document)
 
     def _keep_differences(self, differences: Differences, *, left: str, right: str) -> DifferenceSummary:
         path = self._folder / "differences.json"

@@ -49,16 +49,18 @@ def undecided(repetitions: Mapping[Side, Sequence[Repetition]]) -> Judgement | N
     if baseline is not None and baseline.status == "refused":
         if candidate is None:
             return Judgement(
-                "baseline_unsupported", f"the baseline's engine refuses this row: {_words(baseline)}", fault="baseline"
+                "baseline_unsupported",
+                f"the baseline's engine refuses this row: {words_of(baseline)}",
+                fault="baseline",
             )
         if candidate.status == "refused" and _same(baseline.failure, candidate.failure):
-            return Judgement("unsupported", f"both engines refuse this row alike: {_words(baseline)}", fault="both")
+            return Judgement("unsupported", f"both engines refuse this row alike: {words_of(baseline)}", fault="both")
     fault: Fault = "both"
     if baseline is None or candidate is None:
         fault = "candidate" if baseline is None else "baseline"
     told = [item for item in (baseline, candidate) if item is not None]
     outcome: Outcome = "timed_out" if all(item.status == "timed_out" for item in told) else "replay_failed"
-    return Judgement(outcome, "; ".join(f"{item.side}: {_words(item)}" for item in told), fault=fault)
+    return Judgement(outcome, "; ".join(f"{item.side}: {words_of(item)}" for item in told), fault=fault)
 
 
 def first_difference(differences: Differences) -> str | None:
@@ -96,7 +98,8 @@ def _same(left: RunnerFailure | None, right: RunnerFailure | None) -> bool:
     return left is not None and left == right
 
 
-def _words(item: Repetition) -> str:
+def words_of(item: Repetition) -> str:
+    """How a process without a record ended."""
     if item.failure is not None and item.failure.kind == "engine_refused":
         return f"{item.failure.variant}: {item.failure.message}"
     if item.failure is not None:

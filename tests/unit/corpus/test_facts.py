@@ -34,4 +34,5 @@ def test_sessions_and_times() -> None:
         facing.add(Request(1, 1, session, at_ms))
     facts = facing.facts()
     assert facts is not None
-    assert (facts.requests, facts.sessions, facts.seconds) == (4, 3, pytest.approx(1.995))
+    assert (facts.requests, facts.sessions) == (4, 3)
+    assert facts.seconds == pytest.approx(1.995)
