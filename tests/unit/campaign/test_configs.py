@@ -35,6 +35,14 @@ _RUN_BY_0_13_0_ONLY = [
     "trtllm-disaggregated",
     "trtllm-disaggregated-adp2-4",
 ]
+_WORKLOADS = [
+    "vllm-aggregated-closed-64",
+    "sglang-aggregated-closed-64",
+    "vllm-disaggregated-closed-64",
+    "vllm-aggregated-agentic",
+    "vllm-aggregated-agentic-64",
+    "sglang-aggregated-agentic",
+]
 _MOONCAKE_FULL = "b8cbb061a85206d729d91cdc2981f43c9e0d99209dce588d3af5f7934408b9df"
 _MOONCAKE_5000 = "c2157405477e02aeaaa01e5fcc9794bd9ac146f64643a03aef067853471356b0"
 
@@ -92,6 +100,7 @@ def test_the_mooncake_corpora_are_the_published_ones() -> None:
         ),
         ("releases-0.12.1-0.13.0", _CONVERSATION),
         ("conversation-0.12.0-0.12.1", _RUN_BY_0_12_1),
+        ("workloads-0.12.0-0.12.1", _WORKLOADS),
         ("releases-0.1.0-dev.2-0.12.1", _CONVERSATION),
     ],
 )
@@ -101,7 +110,7 @@ def test_the_release_campaigns_compare_what_their_names_say(name: str, rows: lis
     baseline, candidate = loaded.campaign.baseline, loaded.campaign.candidate
     assert isinstance(baseline, CrateSource)
     assert isinstance(candidate, CrateSource)
-    kinds = {f"{kind}-{baseline.version}-{candidate.version}" for kind in ("releases", "conversation")}
+    kinds = {f"{kind}-{baseline.version}-{candidate.version}" for kind in ("releases", "conversation", "workloads")}
     assert name in {"demo", *kinds}
     assert baseline.dirty == (baseline.version == "0.1.0-dev.2")
     assert loaded.campaign.build.toolchain == "path"
@@ -183,6 +192,92 @@ def test_the_conversation_rows_expect_only_what_the_trace_demands(rows: dict[str
         "total_input_tokens": 65_330_959,
         "requested_output_tokens": 1_730_337,
         "total_output_tokens": 1_730_337,
+    }
+
+
+@pytest.mark.parametrize("name", _WORKLOADS)
+def test_the_workloads_have_their_kinds_and_caps(rows: dict[str, Row], name: str) -> None:
+    workload, spec = rows[name].workload, rows[name].spec
+    if "closed" in name:
+        assert workload.kind == "closed_loop"
+        assert workload.max_in_flight == spec["max_in_flight"] == 64
+    else:
+        assert workload.kind == "agentic"
+        assert workload.lanes == (64 if name.endswith("-64") else None)
+        assert "max_in_flight" not in spec
+
+
+_POLYNOMIAL = {"type": "polynomial"}
+
+
+@pytest.mark.parametrize(
+    ("name", "workers", "ranks", "prefill", "decode", "pressure"),
+    [
+        # UPSTREAM.md, published golden points: workers of each pool, DP ranks, capacities.
+        ("vllm-aggregated", (4,), (1,), None, (6_144, 64, 16, 8_192), "vllm_preemptions"),
+        ("vllm-disaggregated", (2, 2), (1, 1), (9_000, 64, 16, 8_192), (9_000, 64, 16, 8_192), "vllm_preemptions"),
+        ("sglang-aggregated", (4,), (1,), None, (1_536, 512, 256, 32_768), "sglang_retractions"),
+        (
+            "sglang-disaggregated",
+            (2, 2),
+            (1, 1),
+            (12_500, 512, 256, 32_768),
+            (12_500, 512, 256, 32_768),
+            "sglang_retractions",
+        ),
+        ("trtllm-aggregated", (4,), (1,), None, (3_867, 32, 16, 8_192), "none"),
+        (
+            "vllm-disaggregated-adp2-4",
+            (2, 2),
+            (2, 4),
+            (4_500, 64, 16, 8_192),
+            (6_000, 64, 16, 8_192),
+            "vllm_preemptions",
+        ),
+        (
+            "sglang-disaggregated-adp2-4",
+            (2, 2),
+            (2, 4),
+            (6_250, 512, 256, 32_768),
+            (1_900, 512, 256, 32_768),
+            "sglang_retractions",
+        ),
+        ("trtllm-disaggregated-adp2-4", (2, 2), (2, 4), (3_867, 32, 16, 8_192), (3_867, 32, 16, 8_192), "none"),
+    ],
+)
+def test_the_published_rows_have_their_topologies_and_capacities(
+    rows: dict[str, Row],
+    name: str,
+    workers: tuple[int, ...],
+    ranks: tuple[int, ...],
+    prefill: tuple[int, ...] | None,
+    decode: tuple[int, ...],
+    pressure: str,
+) -> None:
+    row = rows[f"arxiv-{name}"]
+    assert (row.name_in_record, row.corpus, row.metadata) == (name, "mooncake-arxiv-5000", {})
+    assert row.workload.kind == "trace"
+    assert row.workload.arrival_speedup_ratio == 4.0
+    topology, engine = row.spec["topology"], row.spec["engine"]
+    pools = ["workers"] if prefill is None else ["prefill", "decode"]
+    roles = [engine] if prefill is None else [engine["prefill"], engine["decode"]]
+    assert tuple(topology[pool]["initial_workers"] for pool in pools) == workers
+    assert tuple(role["dp_size"] for role in roles) == ranks
+    assert [_capacity(role["rank"]) for role in roles] == ([decode] if prefill is None else [prefill, decode])
+    for role in roles:
+        assert (role["rank"]["timing_model"], role["tensor_parallel_size"]) == (_POLYNOMIAL, 1)
+        if prefill is not None:
+            transfer = 262_144 if name.startswith("sglang") else 1
+            keys = ("kv_bytes_per_token", "kv_transfer_bandwidth", "kv_transfer_timing_mode")
+            assert tuple(role["rank"][key] for key in keys) == (transfer, 100.0, "full_prompt")
+    bounds = row.evidence.pressure
+    assert (bounds.kind, bounds.minimum, bounds.maximum) == (pressure, *((0, 0) if pressure == "none" else (1, 3)))
+    assert row.expected.model_dump(exclude_none=True) == {
+        "num_requests": 5_000,
+        "completed_requests": 5_000,
+        "total_input_tokens": 46_542_297,
+        "requested_output_tokens": 922_544,
+        "total_output_tokens": 922_544,
     }
 
 
