@@ -56,5 +56,10 @@ def builtin_campaign_names() -> list[str]:
     return sorted(path.stem for path in _files(builtin_configs() / "campaigns", (".yaml",)))
 
 
+def builtin_row_names() -> list[str]:
+    """Names of all built-in rows."""
+    return sorted(path.stem for path in _files(builtin_configs() / "rows", _SUFFIXES["rows"]))
+
+
 def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     return [path for path in folder.iterdir() if path.suffix in suffixes] if folder.is_dir() else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -15,6 +15,7 @@ from replay_parity.campaign.document import Document, Finding, Place, located, s
 from replay_parity.campaign.frozen import FrozenRow, thaw
 from replay_parity.campaign.json_reader import read_json
 from replay_parity.campaign.library import Library, Shelf, builtin_campaign, builtin_campaign_names
+from replay_parity.campaign.loaded import LoadedCampaign, LoadedCorpus, LoadedRow, LoadedRows
 from replay_parity.campaign.messages import findings
 from replay_parity.campaign.models import Campaign, RowReference
 from replay_parity.campaign.problems import Problems
@@ -26,34 +27,8 @@ from replay_parity.system.files import read_capped
 
 _M = TypeVar("_M", bound=InputModel)
 _NAME: TypeAdapter[str] = TypeAdapter(Identifier)
-
-
-@dataclass(frozen=True)
-class LoadedRow:
-    """A row with the file that it was read from; `runners` when the campaign names some for this row alone."""
-
-    row: Row
-    path: Path
-    runners: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class LoadedCorpus:
-    """A corpus with the file that declares it; `trace_file` is where a frozen row says that its slice lies."""
-
-    corpus: Corpus
-    path: Path
-    trace_file: Path | None = None
-
-
-@dataclass(frozen=True)
-class LoadedCampaign:
-    """A campaign with all its rows, in its order, and their corpora by name. Paths are absolute."""
-
-    campaign: Campaign
-    path: Path
-    rows: tuple[LoadedRow, ...]
-    corpora: dict[str, LoadedCorpus]
+# A frozen row of AI Simulate is JSON.
+_ROW_SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 
 
 def load_campaign(path: Path) -> LoadedCampaign:
@@ -68,6 +43,31 @@ def load_campaign(path: Path) -> LoadedCampaign:
     if loading.problems or campaign is None:
         raise ManyErrors(loading.problems.errors())
     return LoadedCampaign(campaign, found, tuple(loading.rows), loading.corpora)
+
+
+def load_rows(names: Sequence[str], *, folder: Path) -> LoadedRows:
+    """Load rows by name (`rows/` in `folder` and beside it, then the built-in ones) or by file (with its suffix).
+
+    Raises BadInputError for a name that there is not, ManyErrors with every problem of every file.
+    """
+    asked = Document(folder.absolute() / "rows", {}, {})
+    loading = _Loading(asked.path, Library.of(asked.path))
+    for name in dict.fromkeys(names):
+        by_file = Path(name).suffix in _ROW_SUFFIXES
+        path = Path(name).absolute() if by_file else _only_row(loading.library, name)
+        loading.add_row(asked, (), path, by_name=not by_file)
+    if loading.problems:
+        raise ManyErrors(loading.problems.errors())
+    return LoadedRows(tuple(loading.rows), loading.corpora)
+
+
+def _only_row(library: Library, name: str) -> Path:
+    found = library.find("rows", name)
+    if not found:
+        raise BadInputError(f"there is no row '{name}'", hint=library.suggestion("rows", name))
+    if len(found) > 1:
+        raise BadInputError(f"row '{name}' could be {' and '.join(shown(path) for path in found)}: keep one of them")
+    return found[0]
 
 
 def _campaign_path(path: Path) -> Path:
@@ -100,21 +100,30 @@ class _Loading:
         campaign = self._validated(Campaign, document)
         for place, item in _row_items(document):
             path = self._row_path(document, place, item)
-            row = self._row(path, by_name=isinstance(item, str) or item.file is None) if path else None
-            if path is None or row is None:
-                continue
-            if row.name in self.row_files:
-                others = f"{shown(self.row_files[row.name])} and {shown(path)}"
-                self._found(document, place, f"two rows are called '{row.name}': {others}")
-            self.row_files[row.name] = path
-            self.rows.append(LoadedRow(row, path, None if isinstance(item, str) else item.runners))
+            if path is not None:
+                by_name = isinstance(item, str) or item.file is None
+                runners = None if isinstance(item, str) else item.runners
+                self.add_row(document, place, path, by_name=by_name, runners=runners)
         return campaign
+
+    def add_row(
+        self, document: Document, place: Place, path: Path, *, by_name: bool, runners: tuple[str, ...] | None = None
+    ) -> None:
+        """Load a row, its corpus too; two of one name are a problem of the document that names them."""
+        row = self._row(path, by_name=by_name)
+        if row is None:
+            return
+        if row.name in self.row_files:
+            others = f"{shown(self.row_files[row.name])} and {shown(path)}"
+            self._found(document, place, f"two rows are called '{row.name}': {others}")
+        self.row_files[row.name] = path
+        self.rows.append(LoadedRow(row, path, runners))
 
     def _row_path(self, document: Document, place: Place, item: str | RowReference) -> Path | None:
         if isinstance(item, str) or item.file is None:
             return self._named("rows", item if isinstance(item, str) else str(item.name), document, place)
         path = self.path.parent / item.file
-        if path.suffix not in {".yaml", ".yml", ".json"}:
+        if path.suffix not in _ROW_SUFFIXES:
             self._found(document, (*place, "file"), "must end in .yaml, or in .json for a frozen row")
         elif not path.exists():
             self._found(document, (*place, "file"), f"there is no file {shown(path)}")

@@ -22,7 +22,7 @@ from replay_parity.replay.alone import SIDE, AloneJob, replay_alone
 from replay_parity.replay.evidence import RecordCounters
 from replay_parity.replay.node import read_cores, record_node, usable_cpus
 from replay_parity.replay.placement import Lanes, lanes
-from replay_parity.replay.repetition import Repetition, Runner
+from replay_parity.replay.repetition import Repetition, Runner, Side
 from replay_parity.replay.row_config import runner_config
 from replay_parity.stages.row_records import RowRecords
 from replay_parity.stages.sides import first_difference, side_result, words_of
@@ -35,11 +35,15 @@ _OF_STATUS: dict[str, AloneOutcome] = {"refused": "refused", "timed_out": "timed
 
 @dataclass(frozen=True)
 class AloneRow:
-    """A row with the verified slice that it replays and that slice's totals."""
+    """A row with the verified slice that it replays and that slice's totals.
+
+    `judged_as` the baseline its bounds of pressure apply; as a candidate a drift out of them is a note (rule 17).
+    """
 
     row: Row
     slice: VerifiedSlice
     totals: WorkloadTotals
+    judged_as: Side = SIDE
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,12 @@ def run_alone(
         ]
         done = replay_alone(jobs, lanes=lanes_here(), locks=locks, progress=progress)
         return [
-            judge_alone(repetitions, artifact.record.sha256, RowRecords(item.row, item.slice.corpus, item.totals))
+            judge_alone(
+                repetitions,
+                artifact.record.sha256,
+                RowRecords(item.row, item.slice.corpus, item.totals),
+                judged_as=item.judged_as,
+            )
             for item, repetitions in zip(rows, done, strict=True)
         ]
     finally:
@@ -95,8 +104,10 @@ def lanes_here() -> Lanes:
     return lanes(cores, pinning=node.pinning, quota=node.cpu_quota)
 
 
-def judge_alone(repetitions: Sequence[Repetition], artifact_sha256: str, records: RowRecords) -> AloneResult:
-    """Proof, stability and evidence, in this order; the bounds of a baseline apply (rule 17)."""
+def judge_alone(
+    repetitions: Sequence[Repetition], artifact_sha256: str, records: RowRecords, *, judged_as: Side = SIDE
+) -> AloneResult:
+    """Proof, stability and evidence, in this order."""
     digests: list[Digests | None] = []
     refused: str | None = None
     for repetition in repetitions:
@@ -120,10 +131,10 @@ def judge_alone(repetitions: Sequence[Repetition], artifact_sha256: str, records
         words = " and ".join(digest[:16] for digest in side.digests)
         return ended("unstable", f"two processes gave two digests, {words}{f'; first field: {leak}' if leak else ''}")
     try:
-        counters = records.count(side.digests[0], SIDE)
+        counters = records.count(side.digests[0], judged_as)
     except BadInputError as error:
         return ended("invalid", f"the record is refused: {error}")
-    side = records.with_evidence(side, SIDE, counters, repetitions[0])
+    side = records.with_evidence(side, judged_as, counters, repetitions[0])
     if side.evidence_problems:
         return AloneResult("unqualified", side.evidence_problems[0], side, tuple(repetitions), counters)
     return AloneResult("qualified", "one digest, evidence complete", side, tuple(repetitions), counters)

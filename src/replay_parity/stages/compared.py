@@ -69,14 +69,21 @@ def _source(name: str | None, own: Source | None, side: str, repository: str, co
                 hint=f"give --{side} REVISION; on GitHub the input '{side}', or an event of a pull request",
             )
         return own
+    return source_named(name, option=side, git=repository, core=core, dirty=isinstance(own, CrateSource) and own.dirty)
+
+
+def source_named(name: str, *, option: str, git: str, core: str = "crates/core", dirty: bool = False) -> Source:
+    """A revision by the name that was given as `--OPTION`; BadInputError when it can be none.
+
+    `git` is the repository for commits, branches and tags, `dirty` allows a release that was cut from a dirty tree.
+    """
     try:
         if name.startswith(_CRATE):
-            dirty = isinstance(own, CrateSource) and own.dirty
             return CrateSource(version=name.removeprefix(_CRATE), dirty=dirty)
-        return GitSource(git=repository, revision=name, core=core)
+        return GitSource(git=git, revision=name, core=core)
     except ValidationError as error:
         reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-        raise BadInputError(f"the {side} {name!r} {reason}", where=f"--{side}") from None
+        raise BadInputError(f"the {option} {name!r} {reason}", where=f"--{option}") from None
 
 
 def _refuse_two(asked: Asked) -> None:

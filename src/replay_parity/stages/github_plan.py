@@ -10,7 +10,8 @@ from pathlib import Path
 from replay_parity.campaign.builtin import builtin_configs
 from replay_parity.campaign.document import shown
 from replay_parity.campaign.library import builtin_campaign
-from replay_parity.campaign.loading import LoadedCampaign, load_campaign
+from replay_parity.campaign.loaded import LoadedCampaign
+from replay_parity.campaign.loading import load_campaign
 from replay_parity.campaign.models import Build
 from replay_parity.campaign.sources import POLICY_FOLDER, GitSource
 from replay_parity.errors import BadInputError, ConfigurationError, ManyErrors

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from replay_parity.campaign.base import Identifier, Model, Sha256
 from replay_parity.campaign.corpus_file import Corpus
-from replay_parity.campaign.loading import LoadedCampaign
+from replay_parity.campaign.loaded import LoadedCampaign
 from replay_parity.campaign.models import Build
 from replay_parity.campaign.row import Row
 from replay_parity.github.origin import Origin

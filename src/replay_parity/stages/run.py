@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from replay_parity.campaign.loading import LoadedCampaign, load_campaign
+from replay_parity.campaign.loaded import LoadedCampaign
+from replay_parity.campaign.loading import load_campaign
 from replay_parity.corpus.slice import VerifiedSlice
 from replay_parity.errors import BadInputError, RevisionError
 from replay_parity.parity.result import RowResult

@@ -10,7 +10,8 @@ import pytest
 
 from replay_parity.campaign.builtin import builtin_configs
 from replay_parity.campaign.corpus_file import Corpus, Inline, Upstream
-from replay_parity.campaign.loading import LoadedCampaign, load_campaign
+from replay_parity.campaign.loaded import LoadedCampaign
+from replay_parity.campaign.loading import load_campaign
 from replay_parity.campaign.row import Row
 from replay_parity.campaign.sources import CrateSource
 from replay_parity.campaign.yaml_reader import read_yaml

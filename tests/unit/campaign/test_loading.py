@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from replay_parity.campaign.builtin import builtin_configs
-from replay_parity.campaign.loading import LoadedCampaign, load_campaign
+from replay_parity.campaign.loaded import LoadedCampaign
+from replay_parity.campaign.loading import load_campaign, load_rows
 from replay_parity.campaign.sources import CrateSource, GitSource
-from replay_parity.errors import ManyErrors
+from replay_parity.errors import BadInputError, ManyErrors
 from replay_parity.system.files import read_capped
 
 if TYPE_CHECKING:
@@ -155,3 +156,23 @@ def test_the_engine_gets_what_is_written(desk: Desk) -> None:
         "b": None,
     }
     assert repr(load_campaign(desk.campaign("row")).rows[0].row.spec) == repr({"engine": {"rank": rank}})
+
+
+def test_rows_are_loaded_without_a_campaign_by_name_and_by_file(tmp_path: Path) -> None:
+    file = builtin_configs() / "rows" / "demo-sglang-aggregated.yaml"
+    found = load_rows(["demo-vllm-aggregated", str(file), "demo-vllm-aggregated"], folder=tmp_path)
+    assert [item.row.name for item in found.rows] == ["demo-vllm-aggregated", "demo-sglang-aggregated"]
+    assert set(found.corpora) == {"embedded-sessions-5000"}
+
+
+def test_an_unknown_row_without_a_campaign_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInputError) as caught:
+        load_rows(["demo-vllm-agregated"], folder=tmp_path)
+    assert "there is no row 'demo-vllm-agregated'" in str(caught.value)
+    assert "did you mean 'demo-vllm-aggregated'?" in str(caught.value)
+
+
+def test_a_row_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ManyErrors) as caught:
+        load_rows([str(tmp_path / "gone.yaml")], folder=tmp_path)
+    assert "gone.yaml" in str(caught.value)

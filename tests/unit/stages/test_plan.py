@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.support.planned import plan, planned_row, revision
 
-from replay_parity.campaign.loading import LoadedCampaign, load_campaign
+from replay_parity.campaign.loaded import LoadedCampaign
+from replay_parity.campaign.loading import load_campaign
 from replay_parity.parity.verdict import CampaignSummary
 from replay_parity.stages.plan import Plan, rows_here, rows_per_runner
 
